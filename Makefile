@@ -1,0 +1,51 @@
+# make demo and make test are all that a newcomer needs; both make .venv first.
+#
+# constraints.txt pins torch 2.13.0. On Linux the one on PyPI brings several GB of CUDA libraries with it.
+# Which index pip asks is up to your pip configuration; for the CPU build alone:
+#   make setup PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+
+PYTHON ?= python3
+PIP_ARGS ?=
+PYTEST_ARGS ?= -n auto
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# A run folder is never written twice, so every demo gets its own.
+DEMO_RUN := runs/demo-$(shell date +%Y%m%d-%H%M%S)
+
+.PHONY: setup demo test check smoke clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(PIP_ARGS) -e '.[dev]' -c constraints.txt
+	touch $@
+
+demo: setup
+	$(BIN)/incrt train configs/cov2_synthetic.yaml --run-dir $(DEMO_RUN)
+	$(BIN)/incrt report $(DEMO_RUN)
+
+test: setup
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The whole path on a population small enough for seconds, in a folder that is removed again.
+smoke: setup
+	set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	export XDG_CACHE_HOME="$$folder/cache"; \
+	$(BIN)/incrt train configs/cov2_synthetic.yaml --run-dir "$$folder/run" \
+		data.variants=3 data.genomes=90 data.genome_length=1200 data.region=null \
+		model.width=16 model.head_width=4 model.value_width=4 \
+		gate.calibration_batches=2 gate.check_every=4 \
+		train.epochs=2 train.batch_size=16 train.device=cpu; \
+	$(BIN)/incrt report "$$folder/run"; \
+	$(BIN)/incrt predict-heads "$$folder/run"
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find incrt_cli tests -name __pycache__ -type d -exec rm -rf {} +

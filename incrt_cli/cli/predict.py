@@ -1,0 +1,72 @@
+"""`incrt predict-heads`: how many heads, beforehand; and predicted against observed over runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrt_cli.errors import UserError
+
+if TYPE_CHECKING:
+    from incrt_cli.report.table import Table
+
+_ROOT = Path("runs")
+
+
+def predict_heads(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG|RUN]", help="A config or a run folder; without: every run.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings over the config's.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON, with the whole spectrum.")] = False,
+) -> None:
+    """Predict head counts before training, with the spectrum the prediction rests on."""
+    from incrt_cli.report.terminal import show_tables
+    from incrt_cli.rundir.plain import to_json
+
+    value, tables = _all_runs() if source is None else _one(source, overrides or [], quiet=json)
+    if json:
+        print(to_json(value))
+    else:
+        show_tables(tables)
+
+
+def _all_runs() -> tuple[Any, list[Table]]:
+    from incrt_cli.report.heads import head_rows, observed_table
+    from incrt_cli.rundir import find_runs, read_run
+
+    runs = [read_run(path) for path in find_runs(_ROOT)]
+    if not head_rows(runs):
+        raise UserError(f"no runs under {_ROOT.absolute()}; name a config, or start a run with `incrt train CONFIG`")
+    return head_rows(runs), [observed_table(runs)]
+
+
+def _one(source: Path, overrides: list[str], quiet: bool) -> tuple[Any, list[Table]]:
+    from incrt_cli.report.heads import prediction_tables
+
+    prediction = _of_run(source, overrides) if source.is_dir() else _of_config(source, overrides, quiet)
+    return prediction, prediction_tables(prediction)
+
+
+def _of_run(folder: Path, overrides: list[str]) -> dict[str, Any]:
+    from incrt_cli.rundir import read_run
+
+    if overrides:
+        raise UserError(f"{folder.absolute()} is a finished run: KEY=VALUE goes with a config")
+    run = read_run(folder)
+    if run.prediction is None:
+        raise UserError(f"{folder.absolute()} holds no prediction.json: not a run folder, or one that never started")
+    return run.prediction
+
+
+def _of_config(path: Path, overrides: list[str], quiet: bool) -> dict[str, Any]:
+    from incrt_cli.config.load import load_config
+    from incrt_cli.training.prepare import prediction_json, prepare
+
+    config = load_config(path, overrides)
+    prepared = prepare(config, (lambda _: None) if quiet else print)
+    return prediction_json(prepared.predictions)

@@ -1,0 +1,75 @@
+"""`incrt report`: tables over finished runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrt_cli.errors import UserError
+
+if TYPE_CHECKING:
+    from incrt_cli.rundir import Run
+
+_ROOT = Path("runs")
+_REASONS_NAMED = 3
+
+
+def report(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Run folders; without any, every run under runs/.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write report.md and report.csv into this folder.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a list with one object per run.")] = False,
+) -> None:
+    """Tables of accuracy, heads predicted and grown, cost, and why growth stopped."""
+    from incrt_cli.report.render import report_tables
+    from incrt_cli.report.rows import rows_to_csv, run_row
+    from incrt_cli.report.table import to_markdown
+    from incrt_cli.report.terminal import show_tables
+    from incrt_cli.rundir.plain import to_json
+
+    read = _read(runs or [])
+    rows = [run_row(run) for run in read]
+    if json:
+        print(to_json(rows))  # also when none is complete: a program gets its list and the exit code
+    _require_complete(read)
+    tables = report_tables(read)
+    if not json:
+        show_tables(tables)
+    if out is not None:
+        _write(out.absolute(), to_markdown(tables), rows_to_csv(rows))
+
+
+def _read(given: list[Path]) -> list[Run]:
+    from incrt_cli.rundir import find_runs, read_run
+
+    # A folder named twice, as overlapping globs do, is one run.
+    paths = {os.path.realpath(path): path for path in given or find_runs(_ROOT)}
+    return [read_run(path) for path in paths.values()]
+
+
+def _require_complete(runs: list[Run]) -> None:
+    if any(run.status == "complete" for run in runs):
+        return
+    if not runs:
+        raise UserError(f"no runs under {_ROOT.absolute()}; start one with `incrt train CONFIG`")
+    reasons = [f"{run.path}: {'; '.join(run.problems)}" for run in runs[:_REASONS_NAMED]]
+    more = f" | and {len(runs) - _REASONS_NAMED} more" if len(runs) > _REASONS_NAMED else ""
+    raise UserError(f"no finished run among {len(runs)} folder(s): {' | '.join(reasons)}{more}")
+
+
+def _write(folder: Path, markdown: str, csv: str) -> None:
+    from incrt_cli.rundir.atomic import write_atomic
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
+    write_atomic(folder / "report.md", markdown)
+    write_atomic(folder / "report.csv", csv)
+    typer.echo(f"wrote report.md and report.csv in {folder}", err=True)

@@ -1,0 +1,68 @@
+"""`incrt train`: one run, from config to run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from incrt_cli.config.schema import Config
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="A YAML config, such as configs/cov2_synthetic.yaml.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings over the file's, such as seed=1.")
+    ] = None,
+    run_dir: Annotated[
+        Path | None, typer.Option("--run-dir", help="The run folder; default runs/NAME, numbered if taken.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show config, data, sizes and prediction; train and write nothing.")
+    ] = False,
+) -> None:
+    """Train a model that grows its own heads, and write a run folder with tables."""
+    from incrt_cli.config.load import load_config
+
+    resolved = load_config(config, overrides or ())
+    if dry_run:
+        _dry_run(resolved)
+    else:
+        _train(resolved, run_dir)
+
+
+def _train(config: Config, run_dir: Path | None) -> None:
+    import sys
+
+    from rich.console import Console
+
+    from incrt_cli.cli.progress import LiveReporter, PlainReporter
+    from incrt_cli.report.render import report_tables, summarise_run
+    from incrt_cli.report.terminal import show_tables
+    from incrt_cli.rundir import read_run
+    from incrt_cli.training.run import train
+
+    if sys.stdout.isatty():
+        with LiveReporter(Console()) as reporter:
+            run = train(config, run_dir, reporter, summarise_run)
+    else:
+        run = train(config, run_dir, PlainReporter(), summarise_run)
+    show_tables(report_tables([read_run(run)]))
+    print(f"run folder: {run}")
+
+
+def _dry_run(config: Config) -> None:
+    from incrt_cli.config.load import dump_config
+    from incrt_cli.training.prepare import prepare
+
+    print(dump_config(config))
+    prepared = prepare(config, print)
+    print(f"\nparameters at 1 head a layer: {prepared.parameters_at(config.model.layers):,}")
+    if prepared.predictions:
+        bound = sum(prediction.k_bound for prediction in prepared.predictions)
+        print(f"parameters at k_bound = {bound} heads: {prepared.parameters_at(bound):,}")
+    else:
+        heads = sum(prepared.model.head_counts)
+        print(f"static model, {heads} heads: {prepared.parameters_at(heads):,}")

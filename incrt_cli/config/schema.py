@@ -1,0 +1,174 @@
+"""The one typed schema of a config. Every key that a YAML file may hold is a field here.
+
+Models are frozen and strict: a wrong type, an out-of-range value or an unknown key is an error.
+Loading (YAML, overrides, messages) is `incrt_cli.config.load`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Positive = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+PositiveFloat = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class _DataSection(Section):
+    """Keys that every kind of data has."""
+
+    validation_fraction: Fraction = 0.1
+    test_fraction: Fraction = 0.1
+    split_seed: Count = 0
+    min_class_size: Positive = 2
+    permute_labels: bool = False  # a control: training and validation labels are shuffled once
+    cache_dir: str | None = None  # default: $XDG_CACHE_HOME/incrt
+    max_tokens: Positive = 512
+    too_long: Literal["error", "truncate", "window"] = "error"
+
+
+class _GenomeSection(_DataSection):
+    """How a nucleotide sequence becomes tokens."""
+
+    k: Annotated[int, Field(ge=1, le=8)] = 6
+    stride: Positive = 6
+    region: str | None = None  # "start:end", 1-based and inclusive, as in a GFF3
+
+    @field_validator("region")
+    @classmethod
+    def _coordinates(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        match = re.fullmatch(r"(\d+):(\d+)", value)
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
+            raise ValueError("expected start:end with 1 <= start <= end, for example 21563:25384")
+        return value
+
+
+class SyntheticData(_GenomeSection):
+    """A seeded SARS-CoV-2-like population, written as FASTA + metadata and read back like any other."""
+
+    kind: Literal["synthetic"]
+    variants: Annotated[int, Field(ge=2)] = 6
+    genomes: Positive = 1200
+    genome_length: Annotated[int, Field(ge=200)] = 29903
+    substitutions: Positive = 12  # per variant
+    deletions: Count = 2  # per variant, each a multiple of 3 nt
+    mutation_rate: Fraction = 0.0005  # per site and genome, beside the variant's own
+    ambiguity_rate: Fraction = 0.0002
+    n_runs: Count = 2
+    population_seed: Count = 0
+
+
+class FastaData(_GenomeSection):
+    """FASTA sequences joined to a metadata table."""
+
+    kind: Literal["fasta"]
+    sequences: str
+    metadata: str
+    label: str | None = None  # None: guessed, and said
+    id: str | None = None
+    min_joined_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+
+
+class TextData(_DataSection):
+    """Labelled sentences: a local folder or file, or a Hub id read through `datasets`."""
+
+    kind: Literal["text"]
+    path: str | None = None  # a folder with train/dev(/test) files, or one file
+    hub: str | None = None  # for example "nyu-mll/glue:sst2"
+    text: str | None = None  # column names; None: guessed, and said
+    label: str | None = None
+    tokenizer: Literal["word", "subword"] = "word"
+    vocabulary_size: Annotated[int, Field(ge=16)] = 16000
+    min_frequency: Positive = 1
+    lowercase: bool = True
+
+    @model_validator(mode="after")
+    def _one_source(self) -> TextData:
+        if (self.path is None) == (self.hub is None):
+            raise ValueError("give exactly one of data.path and data.hub")
+        return self
+
+
+Data = Annotated[SyntheticData | FastaData | TextData, Field(discriminator="kind")]
+
+
+class ModelSection(Section):
+    width: Positive = 64  # d
+    head_width: Positive = 16  # d_k
+    value_width: Positive = 16  # d_v
+    layers: Positive = 1
+    heads: Positive = 1  # at the start; a static model keeps them
+    ffn_multiplier: Annotated[float, Field(ge=0.0)] = 0.0  # 0: attention only
+    dropout: Fraction = 0.0
+    embedding_dropout: Fraction = 0.0
+    positions: bool = True  # learned position embeddings
+
+    @model_validator(mode="after")
+    def _room_for_a_plane(self) -> ModelSection:
+        # A newborn head's motor has rank two (METHOD §4), in its queries and in the model's width.
+        if self.head_width < 2 or self.width < 2:
+            raise ValueError("model.width and model.head_width must be at least 2")
+        return self
+
+
+class GateSection(Section):
+    """METHOD §2-§4; the symbols are named there."""
+
+    enabled: bool = True  # false: a static model
+    variant: Literal["paper"] = "paper"
+    growth_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.10  # tau
+    prune_ratio: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5  # phi_g / theta_w
+    threshold: Literal["initial", "current"] = "initial"
+    birth: Literal["aligned", "random"] = "aligned"  # random: a control
+    check_every: Positive = 20  # steps
+    observe_every: Positive = 2  # steps between updates of C
+    dwell: Positive = 1  # checks between two births in a layer
+    decay: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.98
+    tracker: Literal["online", "exact"] = "online"
+    step: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.9  # eta * Gamma
+    tracker_iterations: Positive = 32  # per check
+    confirm: bool = True
+    certify_every: Positive = 5  # quiet checks between exact looks
+    calibration_batches: Positive = 16
+    prune_patience: Positive = 5  # checks
+    prune_guard: PositiveFloat | None = 0.05  # nats on one batch; None: never undo
+    max_heads: Positive | None = None  # per layer
+
+
+class TrainSection(Section):
+    epochs: PositiveFloat = 10.0  # may be fractional
+    batch_size: Positive = 32
+    learning_rate: PositiveFloat = 1e-3
+    warmup_fraction: Fraction = 0.05
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
+    label_smoothing: Fraction = 0.0
+    clip_norm: PositiveFloat = 1.0
+    evaluate_every: PositiveFloat = 1.0  # epochs
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    threads: Positive | None = None
+
+
+class Config(Section):
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+            description="letters, digits, '.', '_' and '-' that begins with a letter or digit",
+        ),
+    ]
+    seed: Count = 0
+    baseline: bool = True  # also fit TF-IDF + logistic regression on the same split
+    data: Data
+    model: ModelSection = ModelSection()
+    gate: GateSection = GateSection()
+    train: TrainSection = TrainSection()

@@ -1,0 +1,104 @@
+"""The account of a task: a JSON-able dictionary, and its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from incrt_cli.data.task import SPLITS
+
+Ints = npt.NDArray[np.int64]
+_SHOWN_CLASSES = 15
+_SHOWN_SMALL = 5
+
+
+def class_counts(names: Sequence[str], labels: Ints, split: Ints) -> dict[str, dict[str, int]]:
+    """Records of each class in each split, the largest class first."""
+    counts = np.zeros((len(names), len(SPLITS)), dtype=np.int64)
+    used = split >= 0
+    np.add.at(counts, (labels[used], split[used]), 1)
+    order = np.argsort(-counts.sum(axis=1), kind="stable")
+    return {names[i]: dict(zip(SPLITS, counts[i].tolist(), strict=True)) for i in order}
+
+
+def lengths_of(lengths: Ints) -> dict[str, float]:
+    if not len(lengths):
+        return {}
+    return {"min": int(lengths.min()), "median": float(np.median(lengths)), "max": int(lengths.max())}
+
+
+def lost(account: Mapping[str, int]) -> dict[str, Any]:
+    return {**account, "share": account["lost"] / account["read"] if account["read"] else 0.0}
+
+
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """`Task.summary` for a reader: records, choices, splits, classes, tokens."""
+    lines = list(summary["notes"])
+    for stage, ledger in summary["records"]["stages"].items():
+        lines += _ledger_lines(stage, ledger)
+    if "joined" in summary["records"]:
+        share = summary["records"]["joined_fraction"]
+        lines.append(f"joined: {summary['records']['joined']:,} ({share:.1%} of the smaller side)")
+    lines += _split_lines(summary) + _class_lines(summary) + _token_lines(summary)
+    return lines
+
+
+def _ledger_lines(stage: str, ledger: Mapping[str, Any]) -> list[str]:
+    lines = [f"{stage}: {ledger['read']:,} read, {ledger['kept']:,} kept"]
+    for reason, entry in ledger["dropped"].items():
+        lines.append(f"  dropped, {reason}: {entry['count']:,} (e.g. {', '.join(entry['examples'])})")
+    return lines
+
+
+def _split_lines(summary: Mapping[str, Any]) -> list[str]:
+    parts = []
+    for name, sizes in summary["splits"].items():
+        windows = f" in {sizes['rows']:,} windows" if sizes["rows"] != sizes["records"] else ""
+        parts.append(f"{name} {sizes['records']:,}{windows}")
+    seen = ", ".join(f"{name} {entry['rows']:,}" for name, entry in summary["seen_inputs"].items())
+    return [
+        f"splits: {', '.join(parts)}" + ("; labels permuted" if summary["permuted_labels"] else ""),
+        f"exact duplicates: {summary['duplicates']:,} records repeat another (never across a split); "
+        f"{summary['conflicts']:,} have a twin with another label",
+        f"rows whose tokens also occur in training: {seen}",
+    ]
+
+
+def _class_lines(summary: Mapping[str, Any]) -> list[str]:
+    classes, small = summary["classes"], summary["classes_left_out"]
+    width = max(map(len, list(classes)[:_SHOWN_CLASSES]), default=0)
+    lines = [f"{len(classes):,} classes:", f"  {'':{width}}  " + "  ".join(f"{name:>10}" for name in SPLITS)]
+    for name in list(classes)[:_SHOWN_CLASSES]:
+        lines.append(f"  {name:{width}}  " + "  ".join(f"{classes[name][part]:>10,}" for part in SPLITS))
+    if len(classes) > _SHOWN_CLASSES:
+        lines.append(f"  … and {len(classes) - _SHOWN_CLASSES:,} more")
+    if small:
+        shown = ", ".join(f"{name} ({count:,})" for name, count in list(small.items())[:_SHOWN_SMALL])
+        more = f" and {len(small) - _SHOWN_SMALL:,} more" if len(small) > _SHOWN_SMALL else ""
+        lines.append(f"classes left out as too small: {len(small):,}: {shown}{more}")
+    untrained = [name for name, counts in classes.items() if not counts["train"]]
+    if untrained:
+        shown = ", ".join(untrained[:_SHOWN_SMALL])
+        lines.append(f"warning: no training example of {len(untrained):,} classes, for example {shown}")
+    return lines
+
+
+def _token_lines(summary: Mapping[str, Any]) -> list[str]:
+    lengths = summary["lengths"]
+    unknown = ", ".join(f"{name} {share:.2%}" for name, share in summary["unknown_share"].items())
+    lines = [
+        f"tokens per row: {lengths['min']:,} to {lengths['max']:,}, median {lengths['median']:,.0f}; "
+        f"vocabulary {summary['vocabulary_size']:,}; unknown: {unknown}"
+    ]
+    for unit, key in (("bases", "bases_lost"), ("tokens", "tokens_lost")):
+        if key in summary:
+            entry = summary[key]
+            lines.append(
+                f"{unit} lost to truncation or an incomplete last k-mer: "
+                f"{entry['lost']:,} of {entry['read']:,} ({entry['share']:.2%}); "
+                f"records longer than max_tokens: {entry['too_long']:,}"
+            )
+    return lines

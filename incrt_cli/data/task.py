@@ -1,0 +1,76 @@
+"""`Task`: all that training sees of the data, whoever made it.
+
+Token ids: 0 is padding, 1 is unknown (an ambiguous k-mer, an unseen word). Padding never occurs
+inside a stored sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+PAD, UNKNOWN = 0, 1
+SplitName = Literal["train", "validation", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
+
+
+class Batch(NamedTuple):
+    """`tokens` B × n (int64, padded with 0), `mask` B × n (True = a real token; None: no padding),
+    `labels` B (int64).
+    """
+
+    tokens: torch.Tensor
+    mask: torch.Tensor | None
+    labels: torch.Tensor
+
+
+@dataclass(frozen=True)
+class EncodedSplit:
+    """Token sequences of one split, memory-mapped from Arrow.
+
+    `lengths`, `labels`, `records` are N-vectors (int64). Rows that are windows of one record share
+    its number in `records`; a record's prediction is the mean of its windows' log-probabilities.
+    `seen` is True where an identical token sequence occurs in the training split (all True there).
+    """
+
+    tokens: Any  # datasets.Dataset with a column "tokens"
+    lengths: np.ndarray
+    labels: np.ndarray
+    records: np.ndarray
+    seen: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __post_init__(self) -> None:
+        # Arrow tables, not lists of Python integers, come out of the dataset from here on.
+        object.__setattr__(self, "tokens", self.tokens.with_format("arrow"))
+
+    def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
+        """Rows `indices` in that order, padded to the longest of them."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        column = self.tokens[chosen.tolist()]["tokens"].combine_chunks()
+        lengths = self.lengths[chosen]
+        mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        tokens = np.full(mask.shape, PAD, dtype=np.int64)
+        tokens[mask] = column.flatten().to_numpy(zero_copy_only=False)
+        labels = torch.from_numpy(self.labels[chosen])
+        return Batch(torch.from_numpy(tokens), torch.from_numpy(mask), labels)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Splits, label names (index = class id), vocabulary (JSON-able, enough to encode new input)."""
+
+    name: str
+    splits: Mapping[SplitName, EncodedSplit]
+    labels: Sequence[str]
+    vocabulary: Mapping[str, Any]
+    vocabulary_size: int
+    max_tokens: int
+    summary: Mapping[str, Any] = field(default_factory=dict)  # JSON-able account of every record
+    sha256: Mapping[str, str] = field(default_factory=dict)  # input file -> hash of its bytes

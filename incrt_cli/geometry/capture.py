@@ -1,0 +1,51 @@
+"""Captured planes: the orthonormal basis Q, which head owns which columns, and what lies outside (METHOD §2, §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Capture:
+    """`basis` Q: d × r orthonormal (float64); `owners[j]` is the head that captured column j."""
+
+    basis: Tensor
+    owners: tuple[int, ...]
+
+
+def empty_capture(width: int, device: torch.device | str = "cpu") -> Capture:
+    return Capture(torch.zeros(width, 0, dtype=torch.float64, device=device), ())
+
+
+def capture_plane(capture: Capture, head: int, plane: Tensor) -> Capture:
+    """Add `plane` (d × s) to Q for `head`, orthonormalised against what is captured already."""
+    rest = plane.double()
+    # Twice: one pass of Gram-Schmidt loses orthogonality when the plane nearly lies in Q.
+    for _ in range(2):
+        rest = rest - capture.basis @ (capture.basis.T @ rest)
+        rest, _ = torch.linalg.qr(rest)
+    basis = torch.cat([capture.basis, rest], dim=1)
+    return Capture(basis, capture.owners + (head,) * plane.shape[1])
+
+
+def release_head(capture: Capture, head: int) -> Capture:
+    """Q without the columns of `head`."""
+    kept = [j for j, owner in enumerate(capture.owners) if owner != head]
+    return Capture(capture.basis[:, kept], tuple(capture.owners[j] for j in kept))
+
+
+def columns_of(capture: Capture, head: int) -> Tensor:
+    """The columns of Q that belong to `head` (d × s)."""
+    return capture.basis[:, [j for j, owner in enumerate(capture.owners) if owner == head]]
+
+
+def complement(basis: Tensor) -> Tensor:
+    """An orthonormal basis (d × (d − r)) of what `basis` (d × r) leaves out."""
+    width, rank = basis.shape
+    if rank == 0:
+        return torch.eye(width, dtype=basis.dtype, device=basis.device)
+    full, _ = torch.linalg.qr(basis, mode="complete")
+    return full[:, rank:]

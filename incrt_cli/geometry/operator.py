@@ -1,0 +1,89 @@
+"""The directional operator A = sym(C M_a) and its residual (METHOD §2, INCRT).
+
+    M   = L Rᵀ                      sum of the heads' bilinear forms, 1/√d_k folded into L
+    M_a = ½ (M − Mᵀ)                the layer's motor
+    A   = ½ (C M_a − M_a C)         symmetric, indefinite, trace 0
+    A_res = P⊥ A P⊥,  P⊥ = I − Q Qᵀ
+
+`A v` goes through the factors, O(d² + d m) a vector; A itself is formed only where an exact
+eigen-decomposition needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class DirectionalOperator:
+    """`second_moment` C: d × d symmetric; `left` L and `right` R: d × m, with M = L Rᵀ (all float64)."""
+
+    second_moment: Tensor
+    left: Tensor
+    right: Tensor
+
+
+def directional_operator(second_moment: Tensor, w_q: Tensor, w_k: Tensor) -> DirectionalOperator:
+    """The operator of a layer with projections `w_q`, `w_k` of shape K × d × d_k and `second_moment` d × d."""
+    heads, width, head_width = w_q.shape
+    left = w_q.double().permute(1, 0, 2).reshape(width, heads * head_width)
+    right = w_k.double().permute(1, 0, 2).reshape(width, heads * head_width)
+    return DirectionalOperator(second_moment.double(), left / head_width**0.5, right)
+
+
+def apply_motor(op: DirectionalOperator, v: Tensor) -> Tensor:
+    """`M_a v` for `v` of shape d × r."""
+    return 0.5 * (op.left @ (op.right.T @ v) - op.right @ (op.left.T @ v))
+
+
+def apply(op: DirectionalOperator, v: Tensor) -> Tensor:
+    """`A v` for `v` of shape d × r."""
+    c = op.second_moment
+    return 0.5 * (c @ apply_motor(op, v) - apply_motor(op, c @ v))
+
+
+def dense(op: DirectionalOperator) -> Tensor:
+    """`A` as a d × d matrix."""
+    form = op.left @ op.right.T
+    product = op.second_moment @ (form - form.T)
+    # (C M_a)ᵀ = −M_a C, so the commutator is the symmetric part of one product.
+    return 0.25 * (product + product.T)
+
+
+def project_out(basis: Tensor, v: Tensor) -> Tensor:
+    """`P⊥ v` for an orthonormal `basis` Q (d × r, r may be 0) and `v` (d × s)."""
+    return v - basis @ (basis.T @ v)
+
+
+def energy(op: DirectionalOperator) -> float:
+    """`‖A‖_F`, without forming A: ‖A‖² = ½ (‖C M_a‖² + tr(C M_a C M_a))."""
+    width, rank = op.left.shape
+    if rank >= width:
+        return float(torch.linalg.matrix_norm(dense(op)))
+    # M_a = F G with F = ½ [L, −R], G = [R, L]ᵀ; both terms are traces of 2m × 2m matrices.
+    f = 0.5 * torch.cat([op.left, -op.right], dim=1)
+    g = torch.cat([op.right, op.left], dim=1)
+    cf = op.second_moment @ f
+    inner = g.T @ cf
+    squared = 0.5 * (torch.sum((cf.T @ cf) * (g.T @ g)) + torch.sum(inner * inner.T))
+    return float(squared.clamp_min(0.0).sqrt())
+
+
+def residual_energy(op: DirectionalOperator, basis: Tensor) -> float:
+    """`Γ = ‖P⊥ A P⊥‖_F` for an orthonormal `basis` Q of shape d × r."""
+    image = apply(op, basis)
+    inside = basis.T @ image
+    squared = energy(op) ** 2 - 2.0 * float(image.square().sum()) + float(inside.square().sum())
+    return max(squared, 0.0) ** 0.5
+
+
+def second_moment(z: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Sum of z zᵀ over real tokens (d × d) and their number; `z` B × n × d, `mask` B × n (True = real)."""
+    if mask is None:
+        flat = z.reshape(-1, z.shape[-1])
+        return flat.T @ flat, torch.tensor(float(flat.shape[0]), device=z.device)
+    flat = (z * mask.unsqueeze(-1)).reshape(-1, z.shape[-1])
+    return flat.T @ flat, mask.sum().to(z.dtype)

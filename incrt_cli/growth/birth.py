@@ -1,0 +1,38 @@
+"""Weights of a newborn head (METHOD §4).
+
+    W_Q = √σ_a [u⁺, u⁻, ε…],  W_K = √σ_a [u⁻, −u⁺, 0…]   so   M = σ_a (u⁺u⁻ᵀ − u⁻u⁺ᵀ)/√d_k
+    W_V entries of variance d_k n/(d d_v),  W_O = 0
+
+σ_a = √(d_k/2) gives the newborn's form the Frobenius norm 1 that a head with entries of variance 1/d has [ours].
+The further columns are noise on one side only: they add nothing to M, yet receive gradient.
+W_O = 0 leaves the function exactly as it was while ∂L/∂W_O ≠ 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from incrt_cli.model.head_bank import HeadWeights
+
+
+def newborn_head(
+    plane: Tensor, head_width: int, value_width: int, tokens: float, generator: torch.Generator
+) -> HeadWeights:
+    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal); `tokens` is n, the mean sequence length it will see."""
+    width = plane.shape[0]
+    u_plus, u_minus = plane.detach().cpu().float().unbind(dim=1)
+    scale = (head_width / 2.0) ** 0.25
+    w_q = torch.randn(width, head_width, generator=generator) / width**0.5
+    w_k = torch.zeros(width, head_width)
+    w_q[:, 0], w_q[:, 1] = u_plus, u_minus
+    w_k[:, 0], w_k[:, 1] = u_minus, -u_plus
+    deviation = (head_width * tokens / (width * value_width)) ** 0.5
+    w_v = torch.randn(width, value_width, generator=generator) * deviation
+    return HeadWeights(scale * w_q, scale * w_k, w_v, torch.zeros(value_width, width))
+
+
+def random_plane(width: int, generator: torch.Generator) -> Tensor:
+    """A random orthonormal plane (d × 2): the control for alignment at birth."""
+    plane, _ = torch.linalg.qr(torch.randn(width, 2, dtype=torch.float64, generator=generator))
+    return plane

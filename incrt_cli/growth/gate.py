@@ -1,0 +1,73 @@
+"""The growth gate: when a layer gains or loses a head (METHOD §3, §4).
+
+A gate decides from the directional operator alone; the controller carries the decision out on the
+model and tells the gate what came of it. `Gate` is the part to replace for another rule of growth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from incrt_cli.geometry.operator import DirectionalOperator
+from incrt_cli.geometry.prediction import HeadPrediction
+from incrt_cli.growth.records import Certificate, Check
+
+
+@dataclass(frozen=True)
+class Grow:
+    """Add a head on the plane spanned by the columns u⁺, u⁻ of `plane` (d × 2)."""
+
+    plane: Tensor
+    lambda_max: float
+    lambda_min: float
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Remove `head`; `release` is its √E_h."""
+
+    head: int
+    release: float
+
+
+Decision = Grow | Prune | None
+
+
+@dataclass(frozen=True)
+class EnergyChange:
+    """Γ before and after an event and its ΔW, all at the same C and M_a."""
+
+    gamma_before: float
+    gamma_after: float
+    delta_w: float
+
+
+class Gate(Protocol):
+    """The rule of one layer. `heads` is the layer's head count at the time of the call."""
+
+    def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
+        """Fix the thresholds from Γ⁽⁰⁾ and predict the count. Called once, before the first step."""
+        ...
+
+    def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
+        """Look once; at most one decision."""
+        ...
+
+    def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
+        """`head` now exists on the plane of `decision`; `heads` counts it."""
+        ...
+
+    def pruned(self, op: DirectionalOperator, step: int, heads: int, decision: Prune) -> EnergyChange:
+        """The head of `decision` is gone; `op` still contains it, `heads` does not."""
+        ...
+
+    def kept(self, decision: Prune) -> None:
+        """The prune of `decision` was undone."""
+        ...
+
+    def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
+        """One exact look at the end."""
+        ...

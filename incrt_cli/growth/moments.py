@@ -1,0 +1,55 @@
+"""The running token second moment C of a layer, from activations of the training step itself (METHOD §2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from incrt_cli.geometry.operator import second_moment
+
+
+class RunningMoment:
+    """Exponential mean of per-step C with bias correction; a layer's observer.
+
+    Called once per forward pass of an observed step (several with gradient accumulation), then `fold`ed.
+    """
+
+    def __init__(self, width: int, decay: float, device: torch.device) -> None:
+        self._decay = decay
+        self._mean = torch.zeros(width, width, dtype=torch.float64, device=device)
+        self._weight = 0.0
+        self._sum = torch.zeros(width, width, device=device)
+        self._count = torch.zeros((), device=device)
+        self._sequences = 0
+        self._length = torch.zeros((), dtype=torch.float64, device=device)
+
+    def __call__(self, z: Tensor, mask: Tensor | None) -> None:
+        """Add Z (B × n × d) of one forward pass."""
+        # Under autocast the product would be taken in bfloat16, which is too coarse for a spectrum.
+        with torch.autocast(z.device.type, enabled=False):
+            total, count = second_moment(z.float(), mask)
+        self._sum += total
+        self._count += count
+        self._sequences += z.shape[0]
+
+    def fold(self) -> Tensor:
+        """Take what was added as one step's C; returns that C (d × d)."""
+        current = (self._sum / self._count).double()
+        keep = self._decay
+        self._mean.mul_(keep).add_(current, alpha=1.0 - keep)
+        self._length.mul_(keep).add_(self._count.double() / self._sequences, alpha=1.0 - keep)
+        self._weight = keep * self._weight + 1.0 - keep
+        self._sum.zero_()
+        self._count.zero_()
+        self._sequences = 0
+        return current
+
+    @property
+    def value(self) -> Tensor:
+        """C (d × d, float64)."""
+        return self._mean / self._weight
+
+    @property
+    def tokens(self) -> float:
+        """Mean number of real tokens of a sequence."""
+        return float(self._length) / self._weight

@@ -1,0 +1,81 @@
+"""What growth reports: events (births, prunes), checks, certificates. All are plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+EventKind = Literal["birth", "prune", "prune_undone"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One look of a layer's gate. `w`: W = Γ² + cK; `drift_w`: its change since the last look not due to events."""
+
+    step: int
+    layer: int
+    heads: int
+    lambda_max: float
+    lambda_min: float
+    theta: float
+    phi_g: float
+    gamma: float
+    captured_share: float
+    min_release: float | None  # min √E_h over heads that own a plane
+    w: float
+    drift_w: float
+    tracker_error: float | None  # |λ̂ − λ|/Γ, at exact looks with a tracker
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Event:
+    """A birth or a prune. `delta_w` is at fixed C and M_a (Theorem 6); losses are on one training batch, in nats."""
+
+    kind: EventKind
+    step: int
+    layer: int
+    head: int
+    heads: int  # after the event
+    lambda_max: float | None
+    lambda_min: float | None
+    theta: float
+    phi_g: float
+    release: float | None  # √E_h of a pruned head
+    gamma_before: float
+    gamma_after: float
+    delta_w: float
+    loss_before: float
+    loss_after: float
+    parameters: int  # of the whole model, after the event
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Why a layer's growth stands still, from an exact look at the end.
+
+    `sufficient`: the gate would not grow (λ_max ≤ θ_w, or no free plane with λ_min < φ_w);
+    `minimal`: every head that owns a plane has √E_h ≥ φ_g; `quiet_checks`: checks since the last event.
+    """
+
+    layer: int
+    heads: int
+    sufficient: bool
+    minimal: bool
+    lambda_max: float
+    lambda_min: float
+    theta: float
+    phi_g: float
+    min_release: float | None
+    gamma: float
+    captured_share: float
+    events: int
+    last_event_step: int | None
+    quiet_checks: int
+    stopped_by_itself: bool
+    tracker_error: float | None  # the largest seen at an exact look
+    w_start: float
+    w_end: float
+    w_events: float  # sum of the events' ΔW
+    w_drift: float  # sum of all other changes of W
+    event_limit: float  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run

@@ -1,0 +1,49 @@
+"""A pre-norm layer: X ← X + heads(LN X), then an optional feed-forward block (METHOD §1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from incrt_cli.model.head_bank import HeadBank
+
+Observer = Callable[[Tensor, Tensor | None], None]
+
+
+class Layer(nn.Module):
+    """`observer`, when set, receives Z (B × n × d, what the heads read) and the mask of each forward pass."""
+
+    def __init__(
+        self,
+        width: int,
+        head_width: int,
+        value_width: int,
+        heads: int,
+        ffn_multiplier: float,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.bank = HeadBank(width, head_width, value_width, heads)
+        self.dropout = nn.Dropout(dropout)
+        self.ffn = _feed_forward(width, round(width * ffn_multiplier), dropout) if ffn_multiplier > 0 else None
+        self.observer: Observer | None = None
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """B × n × d to B × n × d; `mask` B × n is True at real tokens, None where all are."""
+        z = self.norm(x)
+        if self.observer is not None:
+            self.observer(z.detach(), mask)
+        x = x + self.dropout(self.bank(z, mask))
+        return x if self.ffn is None else x + self.ffn(x)
+
+
+def _feed_forward(width: int, hidden: int, dropout: float) -> nn.Module:
+    return nn.Sequential(
+        nn.LayerNorm(width),
+        nn.Linear(width, hidden),
+        nn.GELU(),
+        nn.Linear(hidden, width),
+        nn.Dropout(dropout),
+    )

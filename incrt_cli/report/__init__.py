@@ -1,0 +1,1 @@
+"""Tables over run folders: results, heads predicted and grown, seeds, published figures."""

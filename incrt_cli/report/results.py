@@ -1,0 +1,129 @@
+"""The tables with one line per run: results, cost, heads, and why growth stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from incrt_cli.report.rows import Row, number, run_row, section
+from incrt_cli.report.table import ABSENT, Table, decimal, percent, whole, yes_no
+from incrt_cli.rundir import Run
+
+
+def results_table(runs: Sequence[Run]) -> Table:
+    """Accuracy with its standard error and support, beside what needs no transformer."""
+    rows = [run_row(run) for run in runs]
+    columns = (
+        "run", "accuracy % (n)", "macro-F1 %", "majority %", "unseen % (n)", "baseline %",
+    )  # fmt: skip
+    lines = tuple(_result_line(run, row) for run, row in zip(runs, rows, strict=True))
+    return Table("Results", columns, lines, _result_notes(runs, rows))
+
+
+def _result_line(run: Run, row: Row) -> tuple[str, ...]:
+    unseen = percent(row["unseen_accuracy"])
+    return (
+        run_label(row),
+        accuracy_cell(row),
+        percent(row["macro_f1"]),
+        percent(row["majority_accuracy"]),
+        unseen if unseen == ABSENT else f"{unseen} ({whole(row['unseen_records'])})",
+        _baseline_cell(run),
+    )
+
+
+def _result_notes(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[str, ...]:
+    notes = [
+        "n: test records; ±: binomial standard error; majority: always answering the commonest class; "
+        "unseen: the records whose sequence does not occur in training."
+    ]
+    if any(row["accuracy"] == 1 for row in rows):
+        # The standard error of a share of exactly 1 is 0, which claims more than was seen.
+        notes.append("100 % of n records still allows an error rate of up to about 3/n (95 % confidence).")
+    notes += [f"{run.name}: {'; '.join(run.problems)}." for run in runs if run.problems]
+    return tuple(notes)
+
+
+def cost_table(runs: Sequence[Run]) -> Table:
+    """Parameters at the start and at the end, optimiser steps and wall-clock time of training."""
+    columns = ("run", "parameters at start", "parameters", "steps", "seconds")
+    lines = tuple(
+        (
+            run_label(row),
+            whole(row["parameters_start"]),
+            whole(row["parameters"]),
+            whole(row["steps"]),
+            decimal(row["seconds"]),
+        )
+        for row in map(run_row, runs)
+    )
+    return Table("Cost", columns, lines)
+
+
+def heads_table(runs: Sequence[Run]) -> Table:
+    """Heads predicted before the first step (METHOD §5) beside the heads grown."""
+    columns = ("run", "k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first")
+    lines = tuple(
+        (
+            run_label(row),
+            decimal(row["k_law"]),
+            whole(row["k_greedy"]),
+            whole(row["k_bound"]),
+            whole(row["heads"]),
+            decimal(row["ratio"], 2),
+            yes_no(row["prediction_before_first_step"]),
+        )
+        for row in map(run_row, runs)
+    )
+    note = "Predicted first: the prediction's time is before the first step's."
+    return Table("Heads predicted and grown", columns, lines, (note,))
+
+
+def stop_table(runs: Sequence[Run]) -> Table:
+    """What ended growth, and whether the certificate of METHOD §4 (Theorem 6) holds."""
+    columns = (
+        "run", "births", "prunes", "sufficient", "minimal", "last event", "of steps", "growth stopped",
+    )  # fmt: skip
+    lines = tuple(
+        (
+            run_label(row),
+            whole(row["births"]),
+            whole(row["prunes"]),
+            yes_no(row["sufficient"]),
+            yes_no(row["minimal"]),
+            whole(row["last_event_step"]),
+            whole(row["steps"]),
+            _stop_cell(row),
+        )
+        for row in map(run_row, runs)
+    )
+    note = (
+        "Sufficient: λ_max ≤ θ in every layer. Minimal: every head's release energy reaches the pruning "
+        "threshold φ_g."
+    )
+    return Table("Why growth stopped", columns, lines, (note,))
+
+
+def run_label(row: Row) -> str:
+    return f"{row['name']} (permuted labels)" if row["permuted_labels"] else str(row["name"])
+
+
+def accuracy_cell(row: Row, digits: int = 1) -> str:
+    """For example `99.4 ± 0.3 (872)`: percent, standard error, records."""
+    accuracy = percent(row["accuracy"], digits)
+    if row["accuracy_se"] is None:
+        return accuracy
+    return f"{accuracy} ± {percent(row['accuracy_se'], digits)} ({whole(row['test_records'])})"
+
+
+def _baseline_cell(run: Run) -> str:
+    baseline = section(run.result, "baseline")
+    accuracy = percent(number(baseline, "accuracy"))
+    return accuracy if accuracy == ABSENT else f"{accuracy} ({baseline.get('name', 'unnamed')})"
+
+
+def _stop_cell(row: Row) -> str:
+    if row["growing"] is False:
+        return "static model"
+    if row["stopped_by_itself"] is None:
+        return ABSENT
+    return "by itself" if row["stopped_by_itself"] else "training ended"

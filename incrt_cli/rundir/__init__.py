@@ -1,0 +1,9 @@
+"""Run folders: every file of one is written and read here, and nowhere else."""
+
+from incrt_cli.rundir.environment import describe_environment
+from incrt_cli.rundir.model_files import read_model
+from incrt_cli.rundir.plain import utc_now
+from incrt_cli.rundir.reader import Run, find_runs, read_run
+from incrt_cli.rundir.writer import RunWriter
+
+__all__ = ["Run", "RunWriter", "describe_environment", "find_runs", "read_model", "read_run", "utc_now"]

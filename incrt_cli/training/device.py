@@ -1,0 +1,46 @@
+"""Device, threads, precision and seeds of a process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from incrt_cli.config.schema import TrainSection
+from incrt_cli.data.task import Batch
+from incrt_cli.errors import UserError
+
+
+def set_up_process(settings: TrainSection, seed: int) -> torch.device:
+    """Seed torch, set threads, choose the device. Raises UserError where CUDA is asked for and absent."""
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    # Gradients of well-learnt examples become denormal numbers, which CPUs handle many times slower.
+    torch.set_flush_denormal(True)
+    torch.manual_seed(seed)
+    available = torch.cuda.is_available()
+    if settings.device == "cuda" and not available:
+        raise UserError("train.device: cuda, but torch finds no CUDA device here; use cpu or auto")
+    return torch.device("cuda" if available and settings.device != "cpu" else "cpu")
+
+
+@contextlib.contextmanager
+def precision(settings: TrainSection, device: torch.device) -> Iterator[None]:
+    """Autocast to bfloat16 where the config asks for it; weights, moments and geometry stay float32 or better."""
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.precision == "bfloat16"):
+        yield
+
+
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch on `device`; a mask without padding becomes None, which lets attention use its fastest kernel."""
+    tokens, mask, labels = batch
+    if mask is not None and bool(mask.all()):
+        mask = None
+    if device.type == "cpu":
+        return Batch(tokens, mask, labels)
+    return Batch(_move(tokens, device), None if mask is None else _move(mask, device), _move(labels, device))
+
+
+def _move(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    return tensor.pin_memory().to(device, non_blocking=True)

@@ -1,0 +1,161 @@
+"""The training loop: steps, the gate's observations and checks, evaluations, divergence."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from incrt_cli.data.batches import epoch_batches
+from incrt_cli.data.task import Batch, EncodedSplit
+from incrt_cli.errors import DivergedError
+from incrt_cli.growth.records import Check, Event
+from incrt_cli.rundir import RunWriter, utc_now
+from incrt_cli.training.device import precision, to_device
+from incrt_cli.training.evaluation import class_scores, macro_f1, predict
+from incrt_cli.training.optimizer import set_learning_rate
+from incrt_cli.training.prepare import Prepared
+from incrt_cli.training.progress import Reporter, Status
+from incrt_cli.training.schedule import learning_rate
+
+
+class Loop:
+    """Trains `prepared.model` in place and writes metrics and events as they happen."""
+
+    def __init__(self, prepared: Prepared, run: RunWriter, reporter: Reporter) -> None:
+        self._prepared, self._run, self._reporter = prepared, run, reporter
+        self._settings = prepared.config.train
+        self._train = prepared.task.splits["train"]
+        self.batches_per_epoch = math.ceil(len(self._train) / self._settings.batch_size)
+        self.total_steps = math.ceil(self._settings.epochs * self.batches_per_epoch)
+        self._evaluate_every = max(1, round(self._settings.evaluate_every * self.batches_per_epoch))
+        self.steps = 0
+        self.events: list[Event] = []
+        self.first_step_at: str | None = None
+        self._accuracy: float | None = None
+        self._ratio: float | None = None
+        self._losses: list[torch.Tensor] = []  # since the last evaluation
+        self._started = 0.0
+
+    def run(self) -> float:
+        """Train to the end; returns the seconds it took. Raises DivergedError, the model left at its last good state."""
+        self._started = time.perf_counter()
+        self._evaluate(loss=float("nan"))
+        epoch = 0
+        while self.steps < self.total_steps:
+            order = epoch_batches(
+                self._train.lengths, self._settings.batch_size, self._prepared.config.seed, epoch
+            )
+            for indices in order[: self.total_steps - self.steps]:
+                self._step(indices)
+            epoch += 1
+        return time.perf_counter() - self._started
+
+    def _step(self, indices: np.ndarray) -> None:
+        if self.first_step_at is None:
+            self.first_step_at = utc_now()
+        batch = to_device(self._train.batch(indices), self._prepared.device)
+        loss = self._update(batch)
+        self.steps += 1
+        controller = self._prepared.controller
+        if controller is not None and controller.checks(self.steps):
+            self._record(*controller.check(self.steps, lambda: self._probe(batch)))
+        self._losses.append(loss)
+        self._reporter.step(self._status(float(loss)))
+        if self.steps % self._evaluate_every == 0 or self.steps == self.total_steps:
+            self._evaluate(float(torch.stack(self._losses).mean()))
+            self._losses.clear()
+
+    def _update(self, batch: Batch) -> torch.Tensor:
+        """One optimiser step; nothing is changed where the loss or a gradient is not finite."""
+        model, optimizer, controller = self._prepared.model, self._prepared.optimizer, self._prepared.controller
+        observing = controller is not None and controller.observes(self.steps)
+        if controller is not None:
+            controller.observe(observing)
+        model.train()
+        set_learning_rate(optimizer, self._rate())
+        loss = self._loss(batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if controller is not None and observing:
+            controller.fold()
+            controller.observe(False)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip_norm)
+        if not torch.isfinite(loss) or not torch.isfinite(norm):
+            raise DivergedError(
+                f"training diverged at step {self.steps}: loss {float(loss.detach()):g}, gradient norm {float(norm):g}; "
+                "the model before this step is kept. Lower train.learning_rate."
+            )
+        optimizer.step()
+        return loss.detach()
+
+    def _loss(self, batch: Batch) -> torch.Tensor:
+        with precision(self._settings, self._prepared.device):
+            logits = self._prepared.model(batch.tokens, batch.mask)
+        return F.cross_entropy(logits.float(), batch.labels, label_smoothing=self._settings.label_smoothing)
+
+    def _probe(self, batch: Batch) -> float:
+        """The loss on `batch` without dropout: what an event costs."""
+        model = self._prepared.model
+        model.eval()
+        with torch.no_grad():
+            loss = float(self._loss(batch))
+        model.train()
+        return loss
+
+    def _record(self, checks: list[Check], events: list[Event]) -> None:
+        for check in checks:
+            self._run.append_metrics({"kind": "check", **asdict(check)})
+        for event in events:
+            self._run.append_event({**asdict(event), "epoch": self._epoch()})
+        self.events += events
+        self._ratio = max((c.lambda_max / c.theta for c in checks if c.theta > 0), default=None)
+
+    def _evaluate(self, loss: float) -> None:
+        name, split = self._monitored()
+        result = predict(self._prepared.model, split, self._settings, self._prepared.device)
+        labels = list(self._prepared.task.labels)
+        self._accuracy = result.accuracy
+        self._run.append_metrics(
+            {
+                "kind": "evaluation",
+                "step": self.steps,
+                "epoch": self._epoch(),
+                "split": name,
+                "loss": result.loss,
+                "accuracy": result.accuracy,
+                "macro_f1": macro_f1(class_scores(result.truth, result.predicted, labels)),
+                "heads": sum(self._prepared.model.head_counts),
+                "train_loss": loss,
+                "learning_rate": self._rate(),
+                "seconds": time.perf_counter() - self._started,
+            }
+        )
+        self._reporter.evaluated(self._status(loss))
+
+    def _monitored(self) -> tuple[str, EncodedSplit]:
+        """The validation split, or the training split where none was cut: never the test split."""
+        splits = self._prepared.task.splits
+        return ("validation", splits["validation"]) if len(splits["validation"]) else ("train", splits["train"])
+
+    def _rate(self) -> float:
+        settings = self._settings
+        return learning_rate(self.steps, self.total_steps, settings.learning_rate, settings.warmup_fraction)
+
+    def _epoch(self) -> float:
+        return self.steps / self.batches_per_epoch
+
+    def _status(self, loss: float) -> Status:
+        return Status(
+            step=self.steps,
+            total_steps=self.total_steps,
+            epoch=self._epoch(),
+            loss=loss,
+            heads=sum(self._prepared.model.head_counts),
+            ratio=self._ratio,
+            accuracy=self._accuracy,
+        )

@@ -1,0 +1,84 @@
+"""Everything up to, and not including, the first step: data, model, gate, prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from incrt_cli.config.schema import Config
+from incrt_cli.data.batches import epoch_batches
+from incrt_cli.data.build import build_task
+from incrt_cli.data.task import Batch, Task
+from incrt_cli.geometry.prediction import HeadPrediction
+from incrt_cli.growth.controller import GrowthController
+from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
+from incrt_cli.training.device import set_up_process, to_device
+from incrt_cli.training.optimizer import build_optimizer
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model ready for its first step; `controller` and `predictions` are absent for a static model."""
+
+    config: Config
+    device: torch.device
+    task: Task
+    model: Classifier
+    optimizer: torch.optim.Optimizer
+    controller: GrowthController | None
+    predictions: tuple[HeadPrediction, ...]
+
+    def parameters_at(self, heads: int) -> int:
+        """Parameter count if the model had `heads` heads in all."""
+        surplus = heads - sum(self.model.head_counts)
+        return count_parameters(self.model) + surplus * self.model.architecture.head_parameters
+
+
+def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
+    """Build the task and the model, and predict the head counts. Raises UserError for unusable input."""
+    device = set_up_process(config.train, config.seed)
+    task = build_task(config.data, config.name, say)
+    model = build_model(config, task).to(device)
+    optimizer = build_optimizer(model, config.train)
+    controller, predictions = None, ()
+    if config.gate.enabled:
+        controller = GrowthController(model, optimizer, config.gate, config.seed)
+        predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
+    return Prepared(config, device, task, model, optimizer, controller, predictions)
+
+
+def build_model(config: Config, task: Task) -> Classifier:
+    shape = config.model
+    return Classifier(
+        Architecture(
+            vocabulary_size=task.vocabulary_size,
+            max_tokens=task.max_tokens,
+            classes=len(task.labels),
+            width=shape.width,
+            head_width=shape.head_width,
+            value_width=shape.value_width,
+            heads=(shape.heads,) * shape.layers,
+            ffn_multiplier=shape.ffn_multiplier,
+            positions=shape.positions,
+            dropout=shape.dropout,
+            embedding_dropout=shape.embedding_dropout,
+        )
+    )
+
+
+def prediction_json(predictions: tuple[HeadPrediction, ...]) -> dict[str, Any]:
+    """The run folder's prediction: one entry a layer, and totals (null for a static model)."""
+    layers = [{"layer": index, **vars(layer)} for index, layer in enumerate(predictions)]
+    names = ("k_law", "k_greedy", "k_bound")
+    totals = {name: sum(layer[name] for layer in layers) if layers else None for name in names}
+    return {"layers": layers, **totals}
+
+
+def _calibration_batches(config: Config, task: Task, device: torch.device) -> Iterator[Batch]:
+    train = task.splits["train"]
+    order = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)
+    for indices in order[: config.gate.calibration_batches]:
+        yield to_device(train.batch(indices), device)

@@ -1,0 +1,124 @@
+"""A whole run: prepare, predict, train, certify, test, and write the run folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from incrt_cli.config.load import dump_config
+from incrt_cli.config.schema import Config
+from incrt_cli.errors import DivergedError
+from incrt_cli.model.classifier import count_parameters
+from incrt_cli.rundir import RunWriter, describe_environment, utc_now
+from incrt_cli.training.baseline import tfidf_logistic_regression
+from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
+from incrt_cli.training.loop import Loop
+from incrt_cli.training.prepare import Prepared, prediction_json, prepare
+from incrt_cli.training.progress import Reporter
+
+
+# From the run folder and the result about to be written: its tables as Markdown and CSV.
+Summarise = Callable[[Path, Mapping[str, Any]], tuple[str, str]]
+
+
+def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: Summarise) -> Path:
+    """Train by `config`; returns the run folder. Raises UserError before the first step, DivergedError after."""
+    run = RunWriter.create(run_dir, config.name)
+    try:
+        prepared = prepare(config, reporter.say)
+    except BaseException:
+        run.discard()
+        raise
+    run.write_config(dump_config(config))
+    run.write_environment(
+        describe_environment(
+            str(prepared.device), torch.get_num_threads(), config.seed, dict(prepared.task.sha256)
+        )
+    )
+    run.write_data(prepared.task.summary)
+    run.write_prediction(prediction_json(prepared.predictions))
+    parameters_start = count_parameters(prepared.model)
+    loop = Loop(prepared, run, reporter)
+    try:
+        seconds = loop.run()
+    except DivergedError:
+        _write_model(run, prepared)
+        raise
+    _write_model(run, prepared)
+    result = _result(prepared, loop, seconds, parameters_start)
+    markdown, csv = summarise(run.path, result)
+    run.write_text("report.md", markdown)
+    run.write_text("report.csv", csv)
+    run.write_result(result)
+    return run.path
+
+
+def _write_model(run: RunWriter, prepared: Prepared) -> None:
+    model, task = prepared.model, prepared.task
+    state = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
+    run.write_model(state, model.architecture.to_json(), list(task.labels), dict(task.vocabulary))
+
+
+def _result(prepared: Prepared, loop: Loop, seconds: float, parameters_start: int) -> dict[str, Any]:
+    config, model, task = prepared.config, prepared.model, prepared.task
+    tested = predict(model, task.splits["test"], config.train, prepared.device)
+    baseline = tfidf_logistic_regression(task, config.seed) if config.baseline else None
+    kinds = Counter(event.kind for event in loop.events)
+    return {
+        "status": "complete",
+        "finished_at": utc_now(),
+        "first_step_at": loop.first_step_at,
+        "seed": config.seed,
+        **_scores(tested, list(task.labels)),
+        "baseline": asdict(baseline) if baseline else None,
+        "heads": sum(model.head_counts),
+        "heads_per_layer": model.head_counts,
+        "births": kinds["birth"],
+        "prunes": kinds["prune"],
+        "parameters": count_parameters(model),
+        "parameters_start": parameters_start,
+        "steps": loop.steps,
+        "total_steps": loop.total_steps,
+        "seconds": seconds,
+        "steps_per_second": loop.steps / max(seconds, 1e-9),
+        "permuted_labels": config.data.permute_labels,
+        "growing": config.gate.enabled,
+        **_growth(prepared),
+    }
+
+
+def _scores(tested: Predictions, labels: list[str]) -> dict[str, Any]:
+    scores = class_scores(tested.truth, tested.predicted, labels)
+    unseen = ~tested.seen
+    hits = tested.truth == tested.predicted
+    return {
+        "accuracy": tested.accuracy,
+        "macro_f1": macro_f1(scores),
+        "test_loss": tested.loss,
+        "test_records": len(hits),
+        "majority_accuracy": max(score.support for score in scores) / len(hits),
+        "unseen": {"records": int(unseen.sum()), "accuracy": float(hits[unseen].mean()) if unseen.any() else None},
+        "per_class": [asdict(score) for score in scores],
+    }
+
+
+def _growth(prepared: Prepared) -> dict[str, Any]:
+    """Certificates, and what they say together; all null for a static model."""
+    certificates = prepared.controller.certify() if prepared.controller else []
+    steps = [c.last_event_step for c in certificates if c.last_event_step is not None]
+
+    def everywhere(test: str) -> bool | None:
+        return all(getattr(c, test) for c in certificates) if certificates else None
+
+    return {
+        "certificate": [asdict(certificate) for certificate in certificates],
+        "sufficient": everywhere("sufficient"),
+        "minimal": everywhere("minimal"),
+        "stopped_by_itself": everywhere("stopped_by_itself"),
+        "last_event_step": max(steps, default=None),
+    }

@@ -1,0 +1,105 @@
+"""Births and prunes leave old heads, their moments and the optimiser's parameter list as they should be."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from incrt_cli.growth.birth import newborn_head
+from incrt_cli.growth.surgery import HEAD_PARAMETERS, add_head, remove_head
+from incrt_cli.model.classifier import Architecture, Classifier
+
+
+def _trained(heads: int = 3) -> tuple[Classifier, torch.optim.AdamW, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    model = Classifier(Architecture(40, 10, 3, width=16, head_width=4, value_width=4, heads=(heads,)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    tokens, labels = torch.randint(1, 40, (8, 10)), torch.randint(0, 3, (8,))
+    for _ in range(3):
+        _step(model, optimizer, tokens, labels)
+    return model, optimizer, tokens, labels
+
+
+def _step(model: Classifier, optimizer: torch.optim.Optimizer, tokens: torch.Tensor, labels: torch.Tensor) -> None:
+    optimizer.zero_grad()
+    F.cross_entropy(model(tokens, None), labels).backward()
+    optimizer.step()
+
+
+def _give_birth(model: Classifier, optimizer: torch.optim.Optimizer) -> None:
+    generator = torch.Generator().manual_seed(0)
+    plane, _ = torch.linalg.qr(torch.randn(16, 2, dtype=torch.float64, generator=generator))
+    bank = model.attention_layers[0].bank
+    add_head(bank, optimizer, newborn_head(plane, 4, 4, tokens=10.0, generator=generator))
+
+
+def _moments(model: Classifier, optimizer: torch.optim.Optimizer, name: str) -> dict[str, torch.Tensor]:
+    return optimizer.state[getattr(model.attention_layers[0].bank, name)]
+
+
+def _assert_optimiser_holds_the_model(model: Classifier, optimizer: torch.optim.Optimizer) -> None:
+    held = [id(p) for group in optimizer.param_groups for p in group["params"]]
+    assert sorted(held) == sorted(id(p) for p in model.parameters())
+    assert all(any(key is p for p in model.parameters()) for key in optimizer.state)
+
+
+def test_a_birth_leaves_the_function_as_it_was() -> None:
+    model, optimizer, tokens, _ = _trained()
+    before = model(tokens, None).detach()
+    _give_birth(model, optimizer)
+    assert float((model(tokens, None).detach() - before).abs().max()) <= 1e-6
+    assert model.head_counts == [4]
+
+
+def test_a_newborn_receives_gradient_at_the_next_step_and_all_of_it_soon() -> None:
+    model, optimizer, tokens, labels = _trained()
+    _give_birth(model, optimizer)
+    _step(model, optimizer, tokens, labels)
+    bank = model.attention_layers[0].bank
+    assert float(bank.output_projection.grad[3].norm()) > 0.0
+    # W_O leaves zero at the first step, the zero columns of W_K at the second, their partners in W_Q at the third.
+    _step(model, optimizer, tokens, labels)
+    _step(model, optimizer, tokens, labels)
+    assert bool((bank.input_projection.grad[3].norm(dim=-1) > 0.0).all())
+
+
+def test_moments_of_old_heads_survive_bit_for_bit_and_the_newborns_are_zero() -> None:
+    model, optimizer, *_ = _trained()
+    before = {name: {k: v.clone() for k, v in _moments(model, optimizer, name).items()} for name in HEAD_PARAMETERS}
+    _give_birth(model, optimizer)
+    for name in HEAD_PARAMETERS:
+        after = _moments(model, optimizer, name)
+        for key in ("exp_avg", "exp_avg_sq"):
+            assert torch.equal(after[key][:3], before[name][key])
+            assert not after[key][3].any()
+        assert torch.equal(after["step"], before[name]["step"])
+
+
+def test_the_optimiser_holds_exactly_the_models_parameters() -> None:
+    model, optimizer, tokens, labels = _trained()
+    _give_birth(model, optimizer)
+    _assert_optimiser_holds_the_model(model, optimizer)
+    _step(model, optimizer, tokens, labels)
+    remove_head(model.attention_layers[0].bank, optimizer, 1)
+    _step(model, optimizer, tokens, labels)
+    _assert_optimiser_holds_the_model(model, optimizer)
+
+
+def test_a_prune_keeps_the_other_heads_and_their_moments() -> None:
+    model, optimizer, *_ = _trained()
+    bank = model.attention_layers[0].bank
+    weights = {name: getattr(bank, name).detach().clone() for name in HEAD_PARAMETERS}
+    moments = {name: _moments(model, optimizer, name)["exp_avg"].clone() for name in HEAD_PARAMETERS}
+    remove_head(bank, optimizer, 1)
+    for name in HEAD_PARAMETERS:
+        assert torch.equal(getattr(bank, name), weights[name][[0, 2]])
+        assert torch.equal(_moments(model, optimizer, name)["exp_avg"], moments[name][[0, 2]])
+
+
+def test_pruning_a_head_without_output_leaves_the_function_as_it_was() -> None:
+    model, optimizer, tokens, _ = _trained()
+    bank = model.attention_layers[0].bank
+    bank.output_projection.data[1].zero_()
+    before = model(tokens, None).detach()
+    remove_head(bank, optimizer, 1)
+    assert float((model(tokens, None).detach() - before).abs().max()) <= 1e-6

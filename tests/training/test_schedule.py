@@ -1,0 +1,21 @@
+"""The learning rate is a pure function of the step."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrt_cli.training.schedule import learning_rate
+
+
+def test_warm_up_is_linear_then_a_cosine_falls_to_zero() -> None:
+    rates = [learning_rate(step, 100, 1.0, 0.1) for step in range(100)]
+    assert rates[:10] == pytest.approx([(i + 1) / 11 for i in range(10)])
+    assert rates[10] == max(rates) == 1.0
+    assert rates[55] == pytest.approx(0.5)
+    assert all(earlier > later for earlier, later in zip(rates[10:], rates[11:], strict=False))
+    assert 0.0 < rates[99] < 0.001
+
+
+@pytest.mark.parametrize("total", [1, 2, 3])
+def test_the_shortest_runs_have_positive_rates(total: int) -> None:
+    assert all(learning_rate(step, total, 1.0, 0.5) > 0.0 for step in range(total))
