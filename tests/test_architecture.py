@@ -20,7 +20,7 @@ UPSTREAM: dict[str, set[str]] = {
     "data": {"errors", "config"},
     "geometry": set(),
     "model": {"errors", "geometry"},
-    "growth": {"errors", "config", "geometry", "model"},
+    "growth": {"errors", "config", "data", "geometry", "model"},
     "rundir": {"errors", "config"},
     "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir"},
     "report": {"errors", "rundir"},

@@ -17,12 +17,15 @@ _ROOT = Path("runs")
 
 def predict_heads(
     source: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG|RUN]", help="A config or a run folder; without: every run.")
+        Path | None,
+        typer.Argument(metavar="CONFIG|RUN", help="A config or a run folder; without: every run."),
     ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings over the config's.")
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the config's.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON, with the whole spectrum.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON, with the whole spectrum.")
+    ] = False,
 ) -> None:
     """Predict head counts before training, with the spectrum the prediction rests on."""
     from incrt_cli.report.terminal import show_tables
@@ -41,7 +44,9 @@ def _all_runs() -> tuple[Any, list[Table]]:
 
     runs = [read_run(path) for path in find_runs(_ROOT)]
     if not head_rows(runs):
-        raise UserError(f"no runs under {_ROOT.absolute()}; name a config, or start a run with `incrt train CONFIG`")
+        raise UserError(
+            f"no runs under {_ROOT.absolute()}; name a config, or start a run with `incrt train CONFIG`"
+        )
     return head_rows(runs), [observed_table(runs)]
 
 
@@ -59,7 +64,9 @@ def _of_run(folder: Path, overrides: list[str]) -> dict[str, Any]:
         raise UserError(f"{folder.absolute()} is a finished run: KEY=VALUE goes with a config")
     run = read_run(folder)
     if run.prediction is None:
-        raise UserError(f"{folder.absolute()} holds no prediction.json: not a run folder, or one that never started")
+        raise UserError(
+            f"{folder.absolute()} holds no prediction.json: not a run folder, or one that never started"
+        )
     return run.prediction
 
 

@@ -20,7 +20,10 @@ class PlainReporter:
         pass
 
     def evaluated(self, status: Status) -> None:
-        print(f"epoch {status.epoch:.2f}  step {status.step}/{status.total_steps}  {describe(status)}", flush=True)
+        print(
+            f"epoch {status.epoch:.2f}  step {status.step}/{status.total_steps}  {describe(status)}",
+            flush=True,
+        )
 
 
 class LiveReporter:

@@ -12,15 +12,19 @@ if TYPE_CHECKING:
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="A YAML config, such as configs/cov2_synthetic.yaml.")],
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="A YAML config, such as configs/cov2_synthetic.yaml.")
+    ],
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings over the file's, such as seed=1.")
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, such as seed=1."),
     ] = None,
     run_dir: Annotated[
         Path | None, typer.Option("--run-dir", help="The run folder; default runs/NAME, numbered if taken.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show config, data, sizes and prediction; train and write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Show config, data, sizes and prediction; train and write nothing."),
     ] = False,
 ) -> None:
     """Train a model that grows its own heads, and write a run folder with tables."""

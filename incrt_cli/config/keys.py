@@ -103,5 +103,5 @@ def expected(path: KeyPath, kind: str | None) -> str:
 def _in_words(node: _Node) -> str:
     if "pattern" in node:
         return f"text of {node['description']}"
-    bounds = [f"{sign} {node[name]:g}" for name, sign in _BOUNDS if name in node]
+    bounds = [f"{sign} {node[name]:.12g}" for name, sign in _BOUNDS if name in node]
     return " ".join([_NOUNS[node.get("type", "object")], " and ".join(bounds)]).strip()

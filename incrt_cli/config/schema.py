@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]  # what every library's generator takes
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 PositiveFloat = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
@@ -26,7 +27,7 @@ class _DataSection(Section):
 
     validation_fraction: Fraction = 0.1
     test_fraction: Fraction = 0.1
-    split_seed: Count = 0
+    split_seed: Seed = 0
     min_class_size: Positive = 2
     permute_labels: bool = False  # a control: training and validation labels are shuffled once
     cache_dir: str | None = None  # default: $XDG_CACHE_HOME/incrt
@@ -64,7 +65,7 @@ class SyntheticData(_GenomeSection):
     mutation_rate: Fraction = 0.0005  # per site and genome, beside the variant's own
     ambiguity_rate: Fraction = 0.0002
     n_runs: Count = 2
-    population_seed: Count = 0
+    population_seed: Seed = 0
 
 
 class FastaData(_GenomeSection):
@@ -102,8 +103,9 @@ Data = Annotated[SyntheticData | FastaData | TextData, Field(discriminator="kind
 
 
 class ModelSection(Section):
-    width: Positive = 64  # d
-    head_width: Positive = 16  # d_k
+    # At least 2: a newborn head's motor has rank two (METHOD §4).
+    width: Annotated[int, Field(ge=2)] = 64  # d
+    head_width: Annotated[int, Field(ge=2)] = 16  # d_k
     value_width: Positive = 16  # d_v
     layers: Positive = 1
     heads: Positive = 1  # at the start; a static model keeps them
@@ -111,13 +113,6 @@ class ModelSection(Section):
     dropout: Fraction = 0.0
     embedding_dropout: Fraction = 0.0
     positions: bool = True  # learned position embeddings
-
-    @model_validator(mode="after")
-    def _room_for_a_plane(self) -> ModelSection:
-        # A newborn head's motor has rank two (METHOD §4), in its queries and in the model's width.
-        if self.head_width < 2 or self.width < 2:
-            raise ValueError("model.width and model.head_width must be at least 2")
-        return self
 
 
 class GateSection(Section):
@@ -166,7 +161,7 @@ class Config(Section):
             description="letters, digits, '.', '_' and '-' that begins with a letter or digit",
         ),
     ]
-    seed: Count = 0
+    seed: Seed = 0
     baseline: bool = True  # also fit TF-IDF + logistic regression on the same split
     data: Data
     model: ModelSection = ModelSection()

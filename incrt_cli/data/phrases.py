@@ -109,13 +109,14 @@ def hold_out(texts: Sequence[str], labels: Ints, rows: Ints, shares: Sequence[fl
 
 
 def _turns_reaching(turn: Floats, rows: Ints, targets: Floats) -> Floats:
-    """The turn after which the rows held out are nearest to each target; -1 where that is before the first."""
+    """The turn after which the rows held out are nearest to each target; -1 where none should be yet."""
     drawn = np.flatnonzero(np.isfinite(turn))
     turns, place = np.unique(turn[drawn], return_inverse=True)
     # A text and its phrases have one turn: they go together or not at all.
     reached = np.concatenate([[0.0], np.cumsum(np.bincount(place, weights=rows[drawn]))])
     nearest = np.abs(reached[None, :] - targets[:, None]).argmin(axis=1)
-    return np.concatenate([[-1.0], turns])[nearest]
+    ends: Floats = np.concatenate([[-1.0], turns])[nearest]
+    return ends
 
 
 def _stratified_order(labels: Ints, seed: int) -> Ints:

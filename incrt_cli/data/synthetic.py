@@ -43,9 +43,10 @@ def write_population(settings: SyntheticData, folder: Path) -> tuple[Path, Path]
     """
     sequences, metadata = folder / SEQUENCES, folder / METADATA
     halves = [path.with_name(f".{path.name}.part") for path in (sequences, metadata)]
+    population = _population(settings)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(settings, *halves)
+        _write(population, *halves)
         for half, whole in zip(halves, (sequences, metadata), strict=True):
             half.replace(whole)
     except OSError as error:
@@ -85,11 +86,11 @@ def _intact(home: Path) -> bool:
         return False
 
 
-def _write(settings: SyntheticData, sequences: Path, metadata: Path) -> None:
+def _write(population: Iterator[tuple[int, Bases]], sequences: Path, metadata: Path) -> None:
     with sequences.open("wb") as fasta, metadata.open("w", encoding="utf-8", newline="") as table:
         rows = csv.DictWriter(table, COLUMNS, delimiter="\t", lineterminator="\n")
         rows.writeheader()
-        for number, (variant, genome) in enumerate(_population(settings), start=1):
+        for number, (variant, genome) in enumerate(population, start=1):
             row = _describe(number, variant, genome)
             header = f">{row['Virus name']}|{row['Accession ID']}|{row['Collection date']}\n"
             fasta.write(header.encode() + genome.tobytes() + b"\n")
@@ -107,8 +108,8 @@ def _population(settings: SyntheticData) -> Iterator[tuple[int, Bases]]:
     variants = make_variants(settings, rng)
     weights = rng.uniform(0.5, 1.5, settings.variants)
     sizes = 1 + rng.multinomial(settings.genomes - settings.variants, weights / weights.sum())
-    for variant in rng.permutation(np.repeat(np.arange(settings.variants), sizes)):
-        yield int(variant) + 1, sequenced(variants[variant], settings, rng)
+    order = rng.permutation(np.repeat(np.arange(settings.variants), sizes)).tolist()
+    return ((variant + 1, sequenced(variants[variant], settings, rng)) for variant in order)
 
 
 def _describe(number: int, variant: int, genome: Bases) -> dict[str, str]:

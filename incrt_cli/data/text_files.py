@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,11 +77,14 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_json_lines(path: Path) -> pd.DataFrame:
-    try:
-        with open_text(path, "table") as handle:
-            return pd.read_json(handle, lines=True, dtype=False, convert_dates=False)
-    except ValueError as error:
-        raise UserError(f"{path.absolute()} is not JSON lines: {error}") from error
+    rows = []
+    with open_text(path, "table") as handle:
+        for number, line in enumerate(handle, start=1):
+            try:
+                rows.append(dict(json.loads(line)))
+            except (ValueError, TypeError) as error:
+                raise UserError(f"{path.absolute()}:{number} is not a JSON object: {error}") from error
+    return pd.DataFrame(rows)
 
 
 def _as_text(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,13 +9,12 @@ from typing import Any
 from tokenizers import Tokenizer
 from tokenizers.models import BPE, WordLevel
 from tokenizers.normalizers import Lowercase
-from tokenizers.pre_tokenizers import BertPreTokenizer, WhitespaceSplit
+from tokenizers.pre_tokenizers import BertPreTokenizer, Metaspace, Sequence, WhitespaceSplit
 from tokenizers.trainers import BpeTrainer, WordLevelTrainer
 
 from incrt_cli.config.schema import TextData
 
 _SPECIAL = ["[PAD]", "[UNK]"]  # ids 0 and 1, as `task.PAD` and `task.UNKNOWN` have them
-_INSIDE = "##"  # marks a piece that does not begin a word
 
 
 def learn_vocabulary(texts: Iterable[str], data: TextData) -> Tokenizer:
@@ -31,9 +30,11 @@ def learn_vocabulary(texts: Iterable[str], data: TextData) -> Tokenizer:
         tokenizer.pre_tokenizer = WhitespaceSplit()
         trainer: WordLevelTrainer | BpeTrainer = WordLevelTrainer(**learning)
     else:
-        tokenizer = Tokenizer(BPE(unk_token=_SPECIAL[1], continuing_subword_prefix=_INSIDE))
-        tokenizer.pre_tokenizer = BertPreTokenizer()
-        trainer = BpeTrainer(continuing_subword_prefix=_INSIDE, **learning)
+        tokenizer = Tokenizer(BPE(unk_token=_SPECIAL[1]))
+        # "▁" marks where a piece begins. Not the library's own "##" inside pieces: with that prefix
+        # its trainer numbers tokens in another order each time.
+        tokenizer.pre_tokenizer = Sequence([BertPreTokenizer(), Metaspace()])
+        trainer = BpeTrainer(**learning)
     if data.lowercase:
         tokenizer.normalizer = Lowercase()
     tokenizer.train_from_iterator(texts, trainer)

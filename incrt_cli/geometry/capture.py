@@ -1,4 +1,4 @@
-"""Captured planes: the orthonormal basis Q, which head owns which columns, and what lies outside (METHOD §2, §4)."""
+"""Captured planes: the orthonormal basis Q, which head owns which columns, and the rest (METHOD §2, §4)."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def complement(basis: Tensor) -> Tensor:
     width, rank = basis.shape
     if rank == 0:
         return torch.eye(width, dtype=basis.dtype, device=basis.device)
-    full, _ = torch.linalg.qr(basis, mode="complete")
+    full: Tensor = torch.linalg.qr(basis, mode="complete").Q
     return full[:, rank:]

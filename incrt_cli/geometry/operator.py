@@ -11,6 +11,7 @@ eigen-decomposition needs it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -27,7 +28,7 @@ class DirectionalOperator:
 
 
 def directional_operator(second_moment: Tensor, w_q: Tensor, w_k: Tensor) -> DirectionalOperator:
-    """The operator of a layer with projections `w_q`, `w_k` of shape K × d × d_k and `second_moment` d × d."""
+    """The operator of a layer: `w_q`, `w_k` are K × d × d_k, `second_moment` C is d × d."""
     heads, width, head_width = w_q.shape
     left = w_q.double().permute(1, 0, 2).reshape(width, heads * head_width)
     right = w_k.double().permute(1, 0, 2).reshape(width, heads * head_width)
@@ -77,7 +78,7 @@ def residual_energy(op: DirectionalOperator, basis: Tensor) -> float:
     image = apply(op, basis)
     inside = basis.T @ image
     squared = energy(op) ** 2 - 2.0 * float(image.square().sum()) + float(inside.square().sum())
-    return max(squared, 0.0) ** 0.5
+    return math.sqrt(max(squared, 0.0))
 
 
 def second_moment(z: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
     W_Q = √σ_a [u⁺, u⁻, ε…],  W_K = √σ_a [u⁻, −u⁺, 0…]   so   M = σ_a (u⁺u⁻ᵀ − u⁻u⁺ᵀ)/√d_k
     W_V entries of variance d_k n/(d d_v),  W_O = 0
 
-σ_a = √(d_k/2) gives the newborn's form the Frobenius norm 1 that a head with entries of variance 1/d has [ours].
+σ_a = √(d_k/2) gives the newborn's form the Frobenius norm 1 of a head with entries of variance 1/d [ours].
 The further columns are noise on one side only: they add nothing to M, yet receive gradient.
 W_O = 0 leaves the function exactly as it was while ∂L/∂W_O ≠ 0.
 """
@@ -19,7 +19,7 @@ from incrt_cli.model.head_bank import HeadWeights
 def newborn_head(
     plane: Tensor, head_width: int, value_width: int, tokens: float, generator: torch.Generator
 ) -> HeadWeights:
-    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal); `tokens` is n, the mean sequence length it will see."""
+    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal); `tokens` is n, the mean sequence length."""
     width = plane.shape[0]
     u_plus, u_minus = plane.detach().cpu().float().unbind(dim=1)
     scale = (head_width / 2.0) ** 0.25
@@ -34,5 +34,5 @@ def newborn_head(
 
 def random_plane(width: int, generator: torch.Generator) -> Tensor:
     """A random orthonormal plane (d × 2): the control for alignment at birth."""
-    plane, _ = torch.linalg.qr(torch.randn(width, 2, dtype=torch.float64, generator=generator))
+    plane: Tensor = torch.linalg.qr(torch.randn(width, 2, dtype=torch.float64, generator=generator)).Q
     return plane

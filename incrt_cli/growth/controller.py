@@ -42,7 +42,10 @@ class _Site:
 
 
 class GrowthController:
-    """Growth of all layers of `model`. Births draw from a generator of their own, so dropout does not shift."""
+    """Growth of all layers of `model`.
+
+    Births draw from a generator of their own, so they do not shift dropout.
+    """
 
     def __init__(self, model: Classifier, optimizer: Optimizer, settings: GateSection, seed: int) -> None:
         self._model = model

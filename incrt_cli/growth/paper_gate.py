@@ -80,7 +80,7 @@ class PaperGate:
         return check, decision
 
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
-        """The plane joins Q. In the complement of Q the newborn's own motor is zero, so `op` may contain it."""
+        """The plane joins Q. `op` may contain the newborn or not: outside Q its motor is zero."""
         before = self._capture
         self._capture = capture_plane(before, head, decision.plane)
         self._since_birth = 0

@@ -10,7 +10,7 @@ EventKind = Literal["birth", "prune", "prune_undone"]
 
 @dataclass(frozen=True)
 class Check:
-    """One look of a layer's gate. `w`: W = Γ² + cK; `drift_w`: its change since the last look not due to events."""
+    """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart."""
 
     step: int
     layer: int
@@ -30,7 +30,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Event:
-    """A birth or a prune. `delta_w` is at fixed C and M_a (Theorem 6); losses are on one training batch, in nats."""
+    """A birth or a prune. `delta_w` is at fixed C and M_a (Theorem 6); losses: one training batch, nats."""
 
     kind: EventKind
     step: int

@@ -78,7 +78,8 @@ class Classifier(nn.Module):
         x = self.embedding_dropout(x)
         for layer in self.layers:
             x = layer(x, mask)
-        return self.readout(masked_mean(self.norm(x), mask))
+        logits: Tensor = self.readout(masked_mean(self.norm(x), mask))
+        return logits
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:

@@ -26,7 +26,7 @@ class HeadWeights(NamedTuple):
 
 
 class HeadBank(nn.Module):
-    """`input_projection` K × (2 d_k + d_v) × d holds W_Qᵀ, W_Kᵀ, W_Vᵀ; `output_projection` K × d_v × d holds W_O."""
+    """`input_projection` K × (2 d_k + d_v) × d: W_Qᵀ, W_Kᵀ, W_Vᵀ. `output_projection` K × d_v × d: W_O."""
 
     def __init__(self, width: int, head_width: int, value_width: int, heads: int) -> None:
         super().__init__()
@@ -62,7 +62,8 @@ class HeadBank(nn.Module):
         heads, rows, _ = self.input_projection.shape
         projected = F.linear(z, self.input_projection.reshape(heads * rows, width))
         projected = projected.view(batch, tokens, heads, rows).transpose(1, 2)
-        q, k, v = projected.split([self.head_width, self.head_width, self.value_width], dim=-1)
+        widths = [self.head_width, self.head_width, self.value_width]
+        q, k, v = torch.split(projected, widths, dim=-1)
         keys = None if mask is None else mask[:, None, None, :]
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
         mixed = mixed.transpose(1, 2).reshape(batch, tokens, heads * self.value_width)

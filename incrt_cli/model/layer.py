@@ -27,7 +27,9 @@ class Layer(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.bank = HeadBank(width, head_width, value_width, heads)
         self.dropout = nn.Dropout(dropout)
-        self.ffn = _feed_forward(width, round(width * ffn_multiplier), dropout) if ffn_multiplier > 0 else None
+        self.ffn = (
+            _feed_forward(width, round(width * ffn_multiplier), dropout) if ffn_multiplier > 0 else None
+        )
         self.observer: Observer | None = None
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:

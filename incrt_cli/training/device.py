@@ -27,13 +27,13 @@ def set_up_process(settings: TrainSection, seed: int) -> torch.device:
 
 @contextlib.contextmanager
 def precision(settings: TrainSection, device: torch.device) -> Iterator[None]:
-    """Autocast to bfloat16 where the config asks for it; weights, moments and geometry stay float32 or better."""
+    """Autocast to bfloat16 where the config asks for it; weights and geometry stay float32 or better."""
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.precision == "bfloat16"):
         yield
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch on `device`; a mask without padding becomes None, which lets attention use its fastest kernel."""
+    """The batch on `device`. A mask without padding becomes None: attention then has a faster kernel."""
     tokens, mask, labels = batch
     if mask is not None and bool(mask.all()):
         mask = None

@@ -26,7 +26,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Predictions:
-    """One entry a record: true class, predicted class, negative log-likelihood (nats), input seen in training."""
+    """One entry a record: true and predicted class, log-loss (nats), whether training saw the same input."""
 
     truth: np.ndarray
     predicted: np.ndarray
@@ -42,7 +42,9 @@ class Predictions:
         return float((self.truth == self.predicted).mean())
 
 
-def predict(model: Classifier, split: EncodedSplit, settings: TrainSection, device: torch.device) -> Predictions:
+def predict(
+    model: Classifier, split: EncodedSplit, settings: TrainSection, device: torch.device
+) -> Predictions:
     """Predict every record of `split`; a record cut into windows gets the mean of their log-probabilities."""
     training = model.training
     model.eval()
@@ -56,7 +58,9 @@ def predict(model: Classifier, split: EncodedSplit, settings: TrainSection, devi
     return aggregate(rows.numpy(), split.labels, split.records, split.seen)
 
 
-def aggregate(log_probs: np.ndarray, labels: np.ndarray, records: np.ndarray, seen: np.ndarray) -> Predictions:
+def aggregate(
+    log_probs: np.ndarray, labels: np.ndarray, records: np.ndarray, seen: np.ndarray
+) -> Predictions:
     """Rows (N × c) to records: windows share a number in `records` (N)."""
     _, first, of_row, windows = np.unique(records, return_index=True, return_inverse=True, return_counts=True)
     means = np.zeros((len(first), log_probs.shape[1]))

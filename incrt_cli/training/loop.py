@@ -42,7 +42,7 @@ class Loop:
         self._started = 0.0
 
     def run(self) -> float:
-        """Train to the end; returns the seconds it took. Raises DivergedError, the model left at its last good state."""
+        """Train to the end; returns seconds. Raises DivergedError, the model left at its last good state."""
         self._started = time.perf_counter()
         self._evaluate(loss=float("nan"))
         epoch = 0
@@ -72,7 +72,11 @@ class Loop:
 
     def _update(self, batch: Batch) -> torch.Tensor:
         """One optimiser step; nothing is changed where the loss or a gradient is not finite."""
-        model, optimizer, controller = self._prepared.model, self._prepared.optimizer, self._prepared.controller
+        model, optimizer, controller = (
+            self._prepared.model,
+            self._prepared.optimizer,
+            self._prepared.controller,
+        )
         observing = controller is not None and controller.observes(self.steps)
         if controller is not None:
             controller.observe(observing)
@@ -87,8 +91,8 @@ class Loop:
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip_norm)
         if not torch.isfinite(loss) or not torch.isfinite(norm):
             raise DivergedError(
-                f"training diverged at step {self.steps}: loss {float(loss.detach()):g}, gradient norm {float(norm):g}; "
-                "the model before this step is kept. Lower train.learning_rate."
+                f"training diverged at step {self.steps}: loss {float(loss.detach()):g}, gradient norm "
+                f"{float(norm):g}; the model before this step is kept. Lower train.learning_rate."
             )
         optimizer.step()
         return loss.detach()
@@ -140,7 +144,9 @@ class Loop:
     def _monitored(self) -> tuple[str, EncodedSplit]:
         """The validation split, or the training split where none was cut: never the test split."""
         splits = self._prepared.task.splits
-        return ("validation", splits["validation"]) if len(splits["validation"]) else ("train", splits["train"])
+        return (
+            ("validation", splits["validation"]) if len(splits["validation"]) else ("train", splits["train"])
+        )
 
     def _rate(self) -> float:
         settings = self._settings

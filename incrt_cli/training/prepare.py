@@ -43,7 +43,8 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     task = build_task(config.data, config.name, say)
     model = build_model(config, task).to(device)
     optimizer = build_optimizer(model, config.train)
-    controller, predictions = None, ()
+    controller: GrowthController | None = None
+    predictions: tuple[HeadPrediction, ...] = ()
     if config.gate.enabled:
         controller = GrowthController(model, optimizer, config.gate, config.seed)
         predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))

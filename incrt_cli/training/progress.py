@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Status:
-    """Where training stands: `ratio` is λ_max/θ_w at the last look (the largest over layers; None without a gate)."""
+    """Where training stands; `ratio` is λ_max/θ_w at the last look, the largest over layers."""
 
     step: int
     total_steps: int

@@ -21,13 +21,12 @@ from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
 
-
 # From the run folder and the result about to be written: its tables as Markdown and CSV.
 Summarise = Callable[[Path, Mapping[str, Any]], tuple[str, str]]
 
 
 def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: Summarise) -> Path:
-    """Train by `config`; returns the run folder. Raises UserError before the first step, DivergedError after."""
+    """Train by `config`; returns the run folder. Raises UserError or, once training, DivergedError."""
     run = RunWriter.create(run_dir, config.name)
     try:
         prepared = prepare(config, reporter.say)
@@ -102,7 +101,10 @@ def _scores(tested: Predictions, labels: list[str]) -> dict[str, Any]:
         "test_loss": tested.loss,
         "test_records": len(hits),
         "majority_accuracy": max(score.support for score in scores) / len(hits),
-        "unseen": {"records": int(unseen.sum()), "accuracy": float(hits[unseen].mean()) if unseen.any() else None},
+        "unseen": {
+            "records": int(unseen.sum()),
+            "accuracy": float(hits[unseen].mean()) if unseen.any() else None,
+        },
         "per_class": [asdict(score) for score in scores],
     }
 

@@ -8,7 +8,9 @@ from torch import Tensor
 from incrt_cli.geometry.operator import DirectionalOperator, directional_operator
 
 
-def random_operator(width: int = 24, head_width: int = 4, heads: int = 3, seed: int = 0) -> DirectionalOperator:
+def random_operator(
+    width: int = 24, head_width: int = 4, heads: int = 3, seed: int = 0
+) -> DirectionalOperator:
     generator = torch.Generator().manual_seed(seed)
     w_q = torch.randn(heads, width, head_width, generator=generator) / width**0.5
     w_k = torch.randn(heads, width, head_width, generator=generator) / width**0.5
@@ -31,6 +33,4 @@ def operator_with_spectrum(values: list[float], seed: int = 0) -> DirectionalOpe
         motor[2 * plane, 2 * plane + 1] = 2.0 * value
         motor[2 * plane + 1, 2 * plane] = -2.0 * value
     identity: Tensor = torch.eye(width, dtype=torch.float64)
-    return DirectionalOperator(
-        rotation @ second_moment @ rotation.T, rotation @ motor @ rotation.T, identity
-    )
+    return DirectionalOperator(rotation @ second_moment @ rotation.T, rotation @ motor @ rotation.T, identity)

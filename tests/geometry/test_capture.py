@@ -24,7 +24,9 @@ def _three_heads() -> Capture:
 def test_basis_stays_orthonormal_even_for_a_nearly_captured_plane() -> None:
     capture = capture_plane(empty_capture(24), 1, EYE[:, :2])
     capture = capture_plane(capture, 2, EYE[:, :2] + 1e-9 * torch.randn(24, 2, dtype=torch.float64))
-    torch.testing.assert_close(capture.basis.T @ capture.basis, torch.eye(4, dtype=torch.float64), atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        capture.basis.T @ capture.basis, torch.eye(4, dtype=torch.float64), atol=1e-12, rtol=0
+    )
 
 
 def test_complement_is_what_the_basis_leaves_out() -> None:
@@ -65,5 +67,9 @@ def test_thresholds_price_and_least_drop() -> None:
     assert (limits.theta, limits.phi_w, limits.phi_g) == (0.2, 0.1, 0.1)
     assert limits.price == pytest.approx(0.025)
     # A birth removes at least θ² from Γ² and costs c; a prune returns less than φ_g² and saves c.
-    assert functional(1.0, 3, limits) - functional((1.0 + 0.2**2) ** 0.5, 2, limits) == pytest.approx(-limits.least_drop)
-    assert functional((1.0 + 0.1**2) ** 0.5, 2, limits) - functional(1.0, 3, limits) == pytest.approx(-limits.least_drop)
+    assert functional(1.0, 3, limits) - functional((1.0 + 0.2**2) ** 0.5, 2, limits) == pytest.approx(
+        -limits.least_drop
+    )
+    assert functional((1.0 + 0.1**2) ** 0.5, 2, limits) - functional(1.0, 3, limits) == pytest.approx(
+        -limits.least_drop
+    )

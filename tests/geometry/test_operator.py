@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from incrt_cli.geometry.capture import capture_plane, empty_capture
-from incrt_cli.geometry.operator import apply, dense, directional_operator, energy, residual_energy, second_moment
+from incrt_cli.geometry.operator import (
+    apply,
+    dense,
+    directional_operator,
+    energy,
+    residual_energy,
+    second_moment,
+)
 from tests.geometry.operators import operator_with_spectrum, random_operator
 
 
@@ -58,4 +65,6 @@ def test_second_moment_leaves_padding_out() -> None:
     real = torch.cat([z[0], z[1, :2]])
     assert int(count) == 6
     torch.testing.assert_close(total, real.T @ real)
-    torch.testing.assert_close(second_moment(z[:, :2], None)[0], z[:, :2].reshape(-1, 3).T @ z[:, :2].reshape(-1, 3))
+    torch.testing.assert_close(
+        second_moment(z[:, :2], None)[0], z[:, :2].reshape(-1, 3).T @ z[:, :2].reshape(-1, 3)
+    )

@@ -32,7 +32,9 @@ def test_counts_of_a_spectrum_worked_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("fraction", [0.05, 0.1, 0.3])
-def test_greedy_count_is_that_of_deflating_step_by_step_and_within_the_bound(seed: int, fraction: float) -> None:
+def test_greedy_count_is_that_of_deflating_step_by_step_and_within_the_bound(
+    seed: int, fraction: float
+) -> None:
     op = random_operator(seed=seed)
     limits = thresholds(energy(op), fraction, 0.5)
     prediction = predict_heads(residual_spectrum(op, empty_capture(24).basis).values, energy(op), limits)

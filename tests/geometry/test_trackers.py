@@ -15,7 +15,9 @@ GAP = [4.0, 1.0, 0.5, 0.25]
 NO_GAP = [4.0, 4.0, 3.999, 1.0]
 
 
-def _tracked(op: DirectionalOperator, basis: torch.Tensor, iterations: int = 2000) -> tuple[float, float, float]:
+def _tracked(
+    op: DirectionalOperator, basis: torch.Tensor, iterations: int = 2000
+) -> tuple[float, float, float]:
     """Errors of λ_max and λ_min in units of Γ, and |u⁺ · u⁻|."""
     gamma = residual_energy(op, basis)
     start = start_tracking(basis, torch.Generator().manual_seed(1))

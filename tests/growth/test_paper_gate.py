@@ -1,4 +1,4 @@
-"""The gate on operators that stand still: it grows what was predicted, then stops for good (METHOD §4, Theorem 6)."""
+"""The gate on operators that stand still: it grows as predicted, then stops (METHOD §4, Theorem 6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def _gate(width: int, **settings: Any) -> PaperGate:
     return PaperGate(GateSection(**settings), 0, width, torch.Generator().manual_seed(0))
 
 
-def _run(gate: PaperGate, op: DirectionalOperator, heads: int, checks: int, first: int = 1) -> tuple[int, list[float]]:
+def _run(
+    gate: PaperGate, op: DirectionalOperator, heads: int, checks: int, first: int = 1
+) -> tuple[int, list[float]]:
     """`checks` checks on `op`, carrying decisions out on the gate alone; head count and ΔW of every event."""
     deltas, newest = [], heads - 1
     for step in range(first, first + checks):

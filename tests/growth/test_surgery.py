@@ -20,7 +20,9 @@ def _trained(heads: int = 3) -> tuple[Classifier, torch.optim.AdamW, torch.Tenso
     return model, optimizer, tokens, labels
 
 
-def _step(model: Classifier, optimizer: torch.optim.Optimizer, tokens: torch.Tensor, labels: torch.Tensor) -> None:
+def _step(
+    model: Classifier, optimizer: torch.optim.Optimizer, tokens: torch.Tensor, labels: torch.Tensor
+) -> None:
     optimizer.zero_grad()
     F.cross_entropy(model(tokens, None), labels).backward()
     optimizer.step()
@@ -57,7 +59,7 @@ def test_a_newborn_receives_gradient_at_the_next_step_and_all_of_it_soon() -> No
     _step(model, optimizer, tokens, labels)
     bank = model.attention_layers[0].bank
     assert float(bank.output_projection.grad[3].norm()) > 0.0
-    # W_O leaves zero at the first step, the zero columns of W_K at the second, their partners in W_Q at the third.
+    # W_O leaves zero at the first step, W_K's zero columns at the second, W_Q's partners at the third.
     _step(model, optimizer, tokens, labels)
     _step(model, optimizer, tokens, labels)
     assert bool((bank.input_projection.grad[3].norm(dim=-1) > 0.0).all())
@@ -65,7 +67,9 @@ def test_a_newborn_receives_gradient_at_the_next_step_and_all_of_it_soon() -> No
 
 def test_moments_of_old_heads_survive_bit_for_bit_and_the_newborns_are_zero() -> None:
     model, optimizer, *_ = _trained()
-    before = {name: {k: v.clone() for k, v in _moments(model, optimizer, name).items()} for name in HEAD_PARAMETERS}
+    before = {
+        name: {k: v.clone() for k, v in _moments(model, optimizer, name).items()} for name in HEAD_PARAMETERS
+    }
     _give_birth(model, optimizer)
     for name in HEAD_PARAMETERS:
         after = _moments(model, optimizer, name)

@@ -8,7 +8,14 @@ import torch
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.model.head_bank import HeadBank
 
-SHAPE = {"vocabulary_size": 50, "max_tokens": 12, "classes": 3, "width": 16, "head_width": 4, "value_width": 6}
+SHAPE = {
+    "vocabulary_size": 50,
+    "max_tokens": 12,
+    "classes": 3,
+    "width": 16,
+    "head_width": 4,
+    "value_width": 6,
+}
 
 
 def _classifier(**changes: object) -> Classifier:
