@@ -93,6 +93,7 @@ def _open_bytes(path: Path, kind: Kind, stack: ExitStack) -> io.BufferedReader:
         raw = stack.enter_context(path.open("rb"))
     except OSError as error:
         raise UserError(f"cannot open {path}: {error.strerror}") from error
+    # Compressed, then perhaps tar, then perhaps compressed again: each layer is told by its own bytes.
     stream = _decompress(io.BufferedReader(_Guarded(raw, path), _BUFFER), path, stack)
     if _is_tar(stream.peek(_TAR_BLOCK)[:_TAR_BLOCK]):
         stream = _decompress(_member(stream, path, kind, stack), path, stack)

@@ -61,6 +61,7 @@ def assemble(parts: Parts, data: FastaData | TextData, name: str) -> Task:
     duplicates = count_duplicates(parts.columns.digest[parts.columns.first][used], parts.labels[used])
     summary = {
         **parts.account,
+        # The true labels: the class table of a permuted control describes the same data.
         "classes": class_counts(parts.names, parts.labels, parts.split),
         "splits": {part: {"records": sizes[part], "rows": len(splits[part])} for part in SPLITS},
         "duplicates": duplicates.repeats,
@@ -94,6 +95,7 @@ def _split(parts: Parts, labels: Ints, number: int) -> EncodedSplit:
         lengths=columns.length[rows],
         labels=labels[columns.of_row[rows]],
         records=columns.record[rows],
+        # By tokens, not by record: with a region, different genomes can be one and the same input.
         seen=np.isin(columns.key[rows], columns.key[_rows_of(parts, 0)]),
     )
 

@@ -21,6 +21,7 @@ def epoch_batches(lengths: Ints, batch_size: int, seed: int, epoch: int) -> list
     batches: list[Ints] = []
     for start in range(0, len(order), pool):
         rows = order[start : start + pool]
+        # Stable: rows of one length, such as all genomes of a region, stay in random order.
         rows = rows[np.argsort(lengths[rows], kind="stable")]
         batches += _cut(rows, batch_size)
     return [batches[i] for i in rng.permutation(len(batches))]

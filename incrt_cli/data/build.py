@@ -9,6 +9,7 @@ import numpy as np
 
 from incrt_cli.config.schema import FastaData, SyntheticData, TextData
 from incrt_cli.data.assemble import Columns, Parts, assemble
+from incrt_cli.data.cache import Entry
 from incrt_cli.data.genomes import encode_genomes
 from incrt_cli.data.split import LEFT_OUT, assign, large_classes
 from incrt_cli.data.summary import lost, summary_lines
@@ -38,8 +39,10 @@ def build_task(data: SyntheticData | FastaData | TextData, name: str, say: Say) 
 
 def _genome_parts(data: FastaData, say: Say) -> Parts:
     encoded = encode_genomes(data, say)
+    say(_where(encoded.entry))
     account, columns = encoded.entry.account, Columns(encoded.entry.rows)
     labels, names, small = large_classes(columns.label[columns.first], account["labels"], data.min_class_size)
+    # Classes and split are settled here and not in the cache: other fractions need no new encoding.
     used = labels != LEFT_OUT
     split = np.full(len(labels), LEFT_OUT, dtype=np.int64)
     digests = columns.digest[columns.first]
@@ -59,6 +62,10 @@ def _genome_parts(data: FastaData, say: Say) -> Parts:
     )  # fmt: skip
 
 
+def _where(entry: Entry) -> str:
+    return f"encoded rows: {entry.home}" + (" (made before)" if entry.reused else "")
+
+
 def _with_small(records: dict[str, Any], small: dict[str, int]) -> dict[str, Any]:
     """The last stage's account, with the classes left out as one more reason."""
     if not small:
@@ -71,6 +78,7 @@ def _with_small(records: dict[str, Any], small: dict[str, int]) -> dict[str, Any
 
 def _text_parts(data: TextData, say: Say) -> Parts:
     encoded = encode_texts(data, say)
+    say(_where(encoded.entry))
     account, columns = encoded.entry.account, Columns(encoded.entry.rows)
     summary = {
         "notes": account["notes"],

@@ -24,8 +24,9 @@ _ROWS, _ACCOUNT = "rows.arrow", "account.json"
 
 
 class Entry(NamedTuple):
-    """`rows`: the memory-mapped dataset (columns of `rows.schema`); `reused`: it was there before."""
+    """`rows`: the memory-mapped dataset (columns as `RowWriter` has them); `reused`: it was there before."""
 
+    home: Path
     rows: datasets.Dataset
     account: dict[str, Any]
     reused: bool
@@ -75,16 +76,17 @@ def get_or_make(
     home = folder / "encoded" / key_of(settings)
     found = _open(home)
     if found is not None:
-        return Entry(*found, reused=True)
+        return Entry(home, *found, reused=True)
     with atomic_folder(home, lambda: _open(home) is not None) as temporary:
         with RowWriter(temporary / _ROWS, vocabulary_size) as writer:
             account = make(writer)
         content = {"rows_sha256": _sha256(temporary / _ROWS), "account": account}
         (temporary / _ACCOUNT).write_text(json.dumps(content), encoding="utf-8")
+    # Not necessarily ours: another process may have been first.
     made = _open(home)
     if made is None:
         raise UserError(f"the cache entry {home} changed while it was being used: run the command again")
-    return Entry(*made, reused=False)
+    return Entry(home, *made, reused=False)
 
 
 def _open(home: Path) -> tuple[datasets.Dataset, dict[str, Any]] | None:
@@ -93,6 +95,7 @@ def _open(home: Path) -> tuple[datasets.Dataset, dict[str, Any]] | None:
         content = json.loads((home / _ACCOUNT).read_text(encoding="utf-8"))
         if _sha256(home / _ROWS) != content["rows_sha256"]:
             return None
+        # from_file maps the file into memory; it copies nothing and asks no network.
         return datasets.Dataset.from_file(str(home / _ROWS)), content["account"]
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -16,6 +16,7 @@ IDS = (
     "virus_name", "accession_id", "strain", "seqname", "taxon", "name", "gisaid_epi_isl",
     "genbank_accession", "accession", "isolate", "sequence_id", "id",
 )  # fmt: skip
+_SHOWN = 30
 TEXTS = ("sentence", "text", "review", "content", "phrase")
 TEXT_LABELS = ("label", "sentiment", "class", "category", "target")
 
@@ -28,7 +29,7 @@ def named(columns: Sequence[str], name: str, key: str, where: str) -> str:
     close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
     nearest = ", ".join(repr(folded[match]) for match in close) or "none"
     raise UserError(
-        f"{where} has no column {name!r} ({key}); nearest: {nearest}.\nIts columns: {', '.join(columns)}"
+        f"{where} has no column {name!r} ({key}); nearest: {nearest}.\nIts columns: {_listed(columns)}"
     )
 
 
@@ -43,10 +44,15 @@ def guessed(columns: Sequence[str], names: Sequence[str], key: str, where: str) 
     found = known(columns, names)
     if not found:
         raise UserError(
-            f"{where}: no column has a name that {key} could be guessed from. Set {key} to one of: "
-            + ", ".join(columns)
+            f"{where}: no column has a name that {key} could be guessed from. "
+            f"Set {key} to one of: {_listed(columns)}"
         )
     return found[0]
+
+
+def _listed(columns: Sequence[str]) -> str:
+    more = f" and {len(columns) - _SHOWN:,} more" if len(columns) > _SHOWN else ""
+    return ", ".join(columns[:_SHOWN]) + more
 
 
 def choose(columns: Sequence[str], name: str | None, names: Sequence[str], key: str, where: str) -> str:

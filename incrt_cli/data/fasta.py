@@ -39,6 +39,7 @@ def header_ids(header: str) -> dict[str, str]:
     """
     words = header.split(None, 1)
     ids = {WHOLE: header, WORD: words[0] if words else ""}
+    # A header without "|" offers no fields: its only one would be the header again.
     fields = header.split("|")
     if len(fields) > 1:
         ids |= {f"field {i} of the header (cut at |)": field for i, field in enumerate(fields, 1)}

@@ -17,6 +17,7 @@ from incrt_cli.data.ledger import Ledger
 from incrt_cli.data.limits import LengthLimit
 from incrt_cli.data.metadata import choose_id, read_header, read_labels
 from incrt_cli.data.rows import RowWriter, digest
+from incrt_cli.errors import UserError
 
 Say = Callable[[str], None]
 _PEEKED_HEADERS = 1000
@@ -56,6 +57,7 @@ def encode_genomes(data: FastaData, say: Say) -> Encoded:
 def _prepare_join(data: FastaData, sequences: Path, metadata: Path) -> tuple[Join, list[str]]:
     """Settle label column, id column and header rule; the notes say which, and whether guessed."""
     columns, _ = read_header(metadata)
+    # A look at the first headers is enough to tell how ids are written, and costs no second pass.
     headers = first_headers(sequences, _PEEKED_HEADERS)
     where = str(metadata.absolute())
     label = column_names.choose(columns, data.label, column_names.LABELS, "data.label", where)
@@ -92,6 +94,7 @@ def _encode(join: Join, encoder: KmerEncoder, data: FastaData, writer: RowWriter
             next_line += _SECONDS_BETWEEN_LINES
     account = join.account(data.min_joined_fraction)
     counts.limit.check()
+    _require_some(counts.ledger, join.sequences)
     stages = {**account.pop("stages"), "encoded": counts.ledger.as_dict()}
     lost = counts.bases - counts.covered
     return {
@@ -99,6 +102,14 @@ def _encode(join: Join, encoder: KmerEncoder, data: FastaData, writer: RowWriter
         "records": {"stages": stages, **account},
         "bases": {"read": counts.bases, "lost": lost, "too_long": counts.limit.too_long},
     }
+
+
+def _require_some(ledger: Ledger, sequences: Path) -> None:
+    if not ledger.kept:
+        reasons = "; ".join(f"{reason}: {entry['count']:,}" for reason, entry in ledger.dropped.items())
+        raise UserError(
+            f"no sequence of {sequences.absolute()} can be encoded ({reasons}): check data.region and data.k"
+        )
 
 
 def _encode_record(
@@ -111,6 +122,7 @@ def _encode_record(
     if not len(tokens):
         counts.ledger.drop(SHORT if bases is None else NO_KMER, name)
         return
+    # Of the whole sequence, not the region: only exact repeats of a genome are duplicates.
     rows, whole = counts.limit.rows(tokens, name), digest(upper)
     for row in rows:
         writer.add(row, label, counts.ledger.kept, whole)

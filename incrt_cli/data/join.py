@@ -55,6 +55,7 @@ class Join:
                 self.ledger.drop(_reason(code), name)
                 continue
             self.ledger.kept += 1
+            # Marked in the table itself: a set of all joined ids would hold them a second time.
             self.labels.code[name] = _TAKEN
             yield name, sequence, code
 
@@ -67,6 +68,7 @@ class Join:
         if len(missing) > EXAMPLES:
             rows.drop(NO_SEQUENCE, missing[0], len(missing) - EXAMPLES)
         rows.kept = self.ledger.kept
+        # Of the smaller side: a few genomes against all of GISAID's metadata, or the reverse, is fine.
         joined = self.ledger.kept / min(self.ledger.read, rows.read)
         if joined < min_fraction or not self.ledger.kept:
             raise UserError(self._too_few(joined, min_fraction))

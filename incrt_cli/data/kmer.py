@@ -18,6 +18,7 @@ _OTHER = 4
 
 
 def _digits() -> npt.NDArray[np.uint8]:
+    # Upper and lower case alike: lower case marks masked or low-quality bases, which are still bases.
     table = np.full(256, _OTHER, dtype=np.uint8)
     for digit, letters in enumerate((b"Aa", b"Cc", b"Gg", b"TtUu")):
         table[list(letters)] = digit
@@ -65,6 +66,7 @@ class KmerEncoder:
         span = (count - 1) * self.stride + 1
         tokens = np.zeros(count, dtype=np.int32)
         unknown = np.zeros(count, dtype=bool)
+        # One pass over the whole sequence for each of the k letters, never a loop over k-mers.
         for offset in range(self.k):
             digit = digits[offset : offset + span : self.stride]
             unknown |= digit == _OTHER

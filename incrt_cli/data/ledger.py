@@ -23,6 +23,7 @@ class Ledger:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able: read, kept and, by reason, dropped. Raises AssertionError when a record is missing."""
+        # A record that vanished unseen would make every later share wrong.
         lost = sum(entry["count"] for entry in self.dropped.values())
         if self.read != self.kept + lost:
             raise AssertionError(f"read {self.read} records, kept {self.kept}, dropped {lost}")

@@ -36,6 +36,7 @@ class LengthLimit:
         return [tokens[: self.max_tokens]]
 
     def check(self) -> None:
+        # Only at the end: the longest of all is what the user needs to choose max_tokens.
         if self.policy == "error" and self.too_long:
             raise UserError(
                 f"{self.too_long:,} records have more tokens than data.max_tokens = {self.max_tokens:,}; "

@@ -96,6 +96,7 @@ def choose_id(path: Path, columns: Sequence[str], headers: Sequence[str]) -> str
     FASTA `headers` are in. Reading stops once that is half of them.
     """
     keys = {key for header in headers for key in header_ids(header).values()}
+    # GISAID's table has two id columns, and its downloads differ in which of them the FASTA uses.
     candidates = column_names.known(columns, column_names.IDS) or list(columns)
     if len(candidates) == 1:
         return candidates[0]

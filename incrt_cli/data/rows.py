@@ -31,6 +31,7 @@ class RowWriter:
     """
 
     def __init__(self, path: Path, vocabulary_size: int) -> None:
+        # Half the file for nearly every vocabulary; batches are widened to int64 in any case.
         self._dtype = np.uint16 if vocabulary_size <= 1 << 16 else np.int32
         self._path = path
         self._tokens: list[npt.NDArray[np.integer]] = []
@@ -57,10 +58,12 @@ class RowWriter:
         self, tokens: npt.NDArray[np.integer], label: int, record: int, digest_: int, split: int = UNSPLIT
     ) -> None:
         tokens = tokens.astype(self._dtype)
+        # Counted here, so that no later step has to read the tokens again.
         unknown = int(np.count_nonzero(tokens == 1))
         self._tokens.append(tokens)
         self._cells.append((label, record, digest_, digest(tokens.tobytes()), unknown, split, len(tokens)))
         self._held += len(tokens)
+        # By tokens as well as by rows: memory must not depend on how long the records are.
         if self._held >= _FLUSH_TOKENS or len(self._cells) >= _FLUSH_ROWS:
             self._flush()
 

@@ -62,6 +62,7 @@ def assign(labels: Ints, digests: Ints, validation: float, test: float, seed: in
         raise UserError(
             f"data.validation_fraction {validation} and data.test_fraction {test} leave nothing to train on"
         )
+    # Whole groups are drawn, so duplicates cannot straddle a split.
     _, first, group, sizes = np.unique(digests, return_index=True, return_inverse=True, return_counts=True)
     classes = labels[first]
     for_test, for_validation = _quotas(classes, sizes, test, validation)
@@ -86,6 +87,7 @@ def _quotas(classes: Ints, sizes: Ints, test: float, validation: float) -> tuple
     ends = np.floor(np.cumsum(totals) * test + 0.5).astype(np.int64)
     for_test = np.minimum(np.diff(ends, prepend=0), np.maximum(totals.astype(np.int64) - 1, 0))
     ends = np.floor(np.cumsum(totals) * validation + 0.5).astype(np.int64)
+    # One record of every class is left to train on before anything is held out.
     room = np.maximum(totals.astype(np.int64) - 1 - for_test, 0)
     return for_test, np.minimum(np.diff(ends, prepend=0), room)
 

@@ -79,6 +79,7 @@ def _class_lines(summary: Mapping[str, Any]) -> list[str]:
         shown = ", ".join(f"{name} ({count:,})" for name, count in list(small.items())[:_SHOWN_SMALL])
         more = f" and {len(small) - _SHOWN_SMALL:,} more" if len(small) > _SHOWN_SMALL else ""
         lines.append(f"classes left out as too small: {len(small):,}: {shown}{more}")
+    # Possible when the parts were given as files: such a class can only be predicted wrongly.
     untrained = [name for name, counts in classes.items() if not counts["train"]]
     if untrained:
         shown = ", ".join(untrained[:_SHOWN_SMALL])
@@ -93,6 +94,7 @@ def _token_lines(summary: Mapping[str, Any]) -> list[str]:
         f"tokens per row: {lengths['min']:,} to {lengths['max']:,}, median {lengths['median']:,.0f}; "
         f"vocabulary {summary['vocabulary_size']:,}; unknown: {unknown}"
     ]
+    # A summary has the one or the other: genomes count bases, texts tokens.
     for unit, key in (("bases", "bases_lost"), ("tokens", "tokens_lost")):
         if key in summary:
             entry = summary[key]

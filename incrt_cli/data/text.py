@@ -65,6 +65,7 @@ def _encode(rows: TextRows, data: TextData, writer: RowWriter) -> dict[str, Any]
     labels, names, small = _classes(rows, data)
     split = split_rows(rows.frame, labels, data)
     texts = rows.frame["text"].tolist()
+    # From the training split alone: a word that only test texts have must stay unknown.
     tokenizer = learn_vocabulary((texts[i] for i in np.flatnonzero(split == TRAIN)), data)
     limit, digests = LengthLimit(data.max_tokens, data.too_long), rows.frame["digest"].tolist()
     read = kept = 0
@@ -108,6 +109,7 @@ def split_rows(frame: pd.DataFrame, labels: Ints, data: TextData) -> Ints:
             frame["digest"].to_numpy()[pool], return_index=True, return_inverse=True, return_counts=True
         )
         texts = frame["text"].iloc[pool[first]].str.upper().tolist()
+        # Both parts in one drawing: a second one would take the first one's orphaned phrases for texts.
         held = hold_out(texts, labels[pool[first]], counts, list(wanted.values()), data.split_seed)
         for number, part in enumerate(wanted):
             split[pool[held[group] == number]] = part

@@ -126,5 +126,6 @@ def _hub_frame(rows: Any) -> pd.DataFrame:
 def content_sha256(parts: Mapping[str, pd.DataFrame]) -> str:
     hasher = hashlib.sha256()
     for part in sorted(parts):
+        # The Hub's cache has no one file whose bytes could be hashed.
         hasher.update(pd.util.hash_pandas_object(parts[part]).to_numpy().tobytes())
     return hasher.hexdigest()

@@ -67,6 +67,7 @@ class TextRows:
     def _drop_unusable(self) -> None:
         self.drop((self.frame["text"] == "").to_numpy(), NO_TEXT)
         labels = self.frame["label"]
+        # Only in a test part: elsewhere "-1" may well be a class.
         hidden = (labels == UNLABELLED) & (self.frame["source"] == "test")
         self.drop(((labels.str.strip() == "") | hidden).to_numpy(), NO_LABEL)
 
@@ -81,6 +82,7 @@ class TextRows:
     def _drop_repeats_across_parts(self) -> None:
         """A text of the test part may occur in no other, nor one of the validation part in train."""
         for part, others in (("test", ["train", "validation"]), ("validation", ["train"])):
+            # The held-out copy is the one that stays: test sets are compared between papers.
             held = self.frame["digest"].isin(self.frame["digest"][self.frame["part"] == part])
             repeated = held & self.frame["part"].isin(others)
             self.drop(repeated.to_numpy(), f"same text in the {part} file")

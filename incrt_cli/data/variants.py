@@ -41,6 +41,7 @@ def make_variants(settings: SyntheticData, rng: np.random.Generator) -> list[Bas
     """`settings.variants` different genomes. Raises UserError when there is no room for that many."""
     reference = rng.choice(_LETTERS, size=settings.genome_length, p=_COMPOSITION)
     found: dict[bytes, Bases] = {}
+    # Two draws can agree in a short genome with few mutations; equal variants could not be told apart.
     for _ in range(settings.variants + _TRIES):
         variant = _mutated(reference, settings, rng)
         found.setdefault(variant.tobytes(), variant)

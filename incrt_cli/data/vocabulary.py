@@ -34,7 +34,7 @@ def learn_vocabulary(texts: Iterable[str], data: TextData) -> Tokenizer:
         # "▁" marks where a piece begins. Not the library's own "##" inside pieces: with that prefix
         # its trainer numbers tokens in another order each time.
         tokenizer.pre_tokenizer = Sequence([BertPreTokenizer(), Metaspace()])
-        trainer = BpeTrainer(**learning)
+        trainer = BpeTrainer(limit_alphabet=data.vocabulary_size - len(_SPECIAL), **learning)
     if data.lowercase:
         tokenizer.normalizer = Lowercase()
     tokenizer.train_from_iterator(texts, trainer)

@@ -105,3 +105,8 @@ def test_an_id_has_one_label_or_none(tmp_path: Path) -> None:
     counts = {reason: entry["count"] for reason, entry in labels.ledger.dropped.items()}
     assert labels.ledger.read == 9
     assert counts == {"id repeated with the same label": 1, "id has conflicting labels": 3, "no label": 2}
+
+
+def test_a_very_wide_table_is_not_listed_whole() -> None:
+    with pytest.raises(UserError, match="c29 and 970 more"):
+        choose([f"c{i}" for i in range(1000)], None, LABELS, "data.label", "table")
