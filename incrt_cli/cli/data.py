@@ -24,7 +24,7 @@ def synth(
     ],
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="data.* keys, for example data.variants=12."),
+        typer.Argument(metavar="KEY=VALUE", help="data.* keys, for example data.variants=12."),
     ] = None,
 ) -> None:
     """Write a seeded SARS-CoV-2-like population as FASTA and GISAID-style metadata."""

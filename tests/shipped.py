@@ -1,0 +1,48 @@
+"""Small stand-ins for the data that the shipped configs and the README name, and how to shrink a run."""
+
+from __future__ import annotations
+
+import random
+import tarfile
+from pathlib import Path
+
+from incrt_cli.config.schema import SyntheticData
+from incrt_cli.data.synthetic import write_population
+
+SMALL_RUN = [
+    "model.width=16", "model.head_width=4", "model.value_width=4", "gate.calibration_batches=2",
+    "gate.check_every=2", "train.epochs=0.5", "train.batch_size=16", "train.device=cpu", "train.threads=1",
+]  # fmt: skip
+SMALL_GENOMES = ["data.variants=3", "data.genomes=120"]
+
+
+def make_data(folder: Path) -> None:
+    """`folder`/data as the README describes it: GISAID's two archives and an SST-2 folder."""
+    (folder / "data" / "sst2").mkdir(parents=True)
+    population = SyntheticData(kind="synthetic", variants=3, genomes=120)
+    sequences, metadata = write_population(population, folder / "download")
+    for source, name in ((sequences, "sequences_fasta"), (metadata, "metadata_tsv")):
+        with tarfile.open(folder / "data" / f"{name}.tar.xz", "w:xz") as archive:
+            archive.add(source, arcname=source.name)
+    for name, count, seed in (("train", 200, 0), ("dev", 40, 1)):
+        (folder / "data" / "sst2" / f"{name}.tsv").write_text(_reviews(count, seed))
+
+
+def shrink(arguments: list[str]) -> list[str]:
+    """A command line of the README, made small where it trains."""
+    trains = arguments[:1] in (["train"], ["predict-heads"]) and any(a.endswith(".yaml") for a in arguments)
+    if not trains:
+        return arguments
+    synthetic = SMALL_GENOMES if any("synthetic" in a for a in arguments) else []
+    return [*arguments, *SMALL_RUN, *synthetic]
+
+
+def _reviews(count: int, seed: int) -> str:
+    chance = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        label = chance.randrange(2)
+        words = [chance.choice(["fine", "warm"] if label else ["dull", "cold"])]
+        words += [f"w{chance.randrange(60)}" for _ in range(chance.randrange(1, 8))]
+        rows.append(f"{' '.join(words)} \t{label}")
+    return "\n".join(["sentence\tlabel", *rows]) + "\n"
