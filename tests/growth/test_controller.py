@@ -1,0 +1,97 @@
+"""Decisions carried out on a real model: births, prunes, prunes undone, several layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from incrt_cli.config.schema import GateSection
+from incrt_cli.data.task import Batch
+from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.records import Event
+from incrt_cli.growth.surgery import HEAD_PARAMETERS
+from incrt_cli.model.classifier import Architecture, Classifier
+
+PATIENCE = 2
+
+
+class Bench:
+    """A small model with a controller on one fixed batch, whose weights stand still between checks."""
+
+    def __init__(self, layers: int = 1, **settings: Any) -> None:
+        torch.manual_seed(0)
+        self.model = Classifier(Architecture(40, 12, 3, 16, head_width=4, value_width=4, heads=(1,) * layers))
+        optimizer = torch.optim.AdamW(self.model.parameters())
+        gate = GateSection(tracker="exact", prune_patience=PATIENCE, **settings)
+        self.controller = GrowthController(self.model, optimizer, gate, seed=0)
+        self.batch = Batch(torch.randint(1, 40, (8, 12)), None, torch.randint(0, 3, (8,)))
+        self.predictions = self.controller.calibrate([self.batch])
+        self.step = 0
+
+    def check(self, times: int) -> list[Event]:
+        events: list[Event] = []
+        for _ in range(times):
+            self.step += 1
+            events += self.controller.check(self.step, self.loss)[1]
+        return events
+
+    def loss(self) -> float:
+        with torch.no_grad():
+            return float(F.cross_entropy(self.model(self.batch.tokens, None), self.batch.labels))
+
+    def fade(self, factor: float) -> None:
+        """Shrink all motors, so that every captured plane loses its energy."""
+        for layer in self.model.attention_layers:
+            layer.bank.input_projection.data[:, : layer.bank.head_width] *= factor
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_on_weights_that_stand_still_the_model_grows_to_k_greedy(layers: int) -> None:
+    bench = Bench(layers)
+    before = bench.loss()
+    events = bench.check(30)
+    assert bench.model.head_counts == [prediction.k_greedy for prediction in bench.predictions]
+    assert all(event.kind == "birth" and event.delta_w < 0.0 for event in events)
+    assert bench.loss() == pytest.approx(before, abs=1e-6)
+    assert all(certificate.stopped_by_itself for certificate in bench.controller.certify())
+
+
+def test_heads_without_energy_are_pruned_but_never_the_last() -> None:
+    bench = Bench(prune_guard=None)
+    bench.check(30)
+    assert bench.model.head_counts[0] > 3
+    bench.fade(0.01)
+    events = bench.check(40)
+    assert {event.kind for event in events} == {"prune"} and all(event.delta_w < 0.0 for event in events)
+    assert bench.model.head_counts == [1]
+    assert all(event.release < event.phi_g for event in events)
+
+
+def test_a_prune_that_costs_too_much_is_undone_bit_for_bit() -> None:
+    bench = Bench(prune_guard=1e-6)
+    bench.check(30)
+    bank = bench.model.attention_layers[0].bank
+    bank.output_projection.data.normal_(generator=torch.Generator().manual_seed(1))
+    bench.fade(0.01)
+    # Labels that the model as it is agrees with: now every head counts.
+    bench.batch = bench.batch._replace(labels=bench.model(bench.batch.tokens, None).argmax(dim=-1))
+    before = {name: getattr(bank, name).detach().clone() for name in HEAD_PARAMETERS}
+    events = bench.check(PATIENCE)
+    undone = [event for event in events if event.kind == "prune_undone"]
+    assert undone and all(event.loss_after - event.loss_before > 1e-6 for event in undone)
+    assert all(torch.equal(getattr(bank, name), before[name]) for name in HEAD_PARAMETERS)
+    assert not bench.controller.certify()[0].minimal
+
+
+def test_random_planes_at_birth_are_a_control_that_grows_the_same_count_at_first() -> None:
+    aligned, random = Bench(), Bench(birth="random")
+    for bench in (aligned, random):
+        assert [event.kind for event in bench.check(1)] == ["birth"]
+    motors = [
+        (bank.w_q[1] @ bank.w_k[1].T).detach()
+        for bank in (aligned.model.attention_layers[0].bank, random.model.attention_layers[0].bank)
+    ]
+    assert float((motors[0] * motors[1]).sum().abs()) < 0.5 * float(motors[0].norm() * motors[1].norm())
