@@ -16,6 +16,7 @@ from incrt_cli.geometry.prediction import HeadPrediction, predict_heads
 from incrt_cli.geometry.spectrum import Extremes, residual_spectrum
 from incrt_cli.geometry.trackers import start_tracking, track
 from incrt_cli.growth.gate import Decision, EnergyChange, Grow, Prune
+from incrt_cli.growth.ledger import Ledger
 from incrt_cli.growth.records import Certificate, Check
 
 
@@ -33,19 +34,15 @@ class PaperGate:
         self._next_pair: torch.Tensor | None = None  # where they go on after a birth; None: from noise
         self._weak_checks: dict[int, int] = {}  # head -> consecutive checks with √E_h < φ_g
         self._unlooked = 0  # checks since the last exact look
-        self._quiet = 0  # checks since the last event
         self._since_birth = settings.dwell
-        self._events = 0
-        self._last_event_step: int | None = None
         self._worst_error: float | None = None
-        self._w = self._w_start = 0.0
-        self._w_events = self._w_drift = 0.0
+        self._ledger = Ledger()
 
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
         """Set θ_w, φ_w, φ_g from Γ⁽⁰⁾ = `gamma` and predict the head count from A⁽⁰⁾."""
         self._capture = empty_capture(self._width, op.left.device)
         self._limits = thresholds(gamma, self._settings.growth_fraction, self._settings.prune_ratio)
-        self._w = self._w_start = functional(energy(op), heads, self._limits)
+        self._ledger.open(functional(energy(op), heads, self._limits))
         spectrum = residual_spectrum(op, self._capture.basis)
         return predict_heads(spectrum.values, gamma, self._limits)
 
@@ -55,10 +52,10 @@ class PaperGate:
         if self._settings.threshold == "current":
             self._limits = thresholds(total, self._settings.growth_fraction, self._settings.prune_ratio)
         gamma = residual_energy(op, self._capture.basis)
-        drift = self._account_for_drift(functional(gamma, heads, self._limits))
+        drift = self._ledger.drift(functional(gamma, heads, self._limits))
         releases = self._releases(op)
         look, error, exact = self._look(op, gamma)
-        self._quiet += 1
+        self._ledger.quiet_checks += 1
         self._since_birth += 1
         decision = self._weakest(releases) or self._growth(look, heads)
         check = Check(
@@ -72,7 +69,7 @@ class PaperGate:
             gamma=gamma,
             captured_share=_captured_share(gamma, total),
             min_release=min(releases.values(), default=None),
-            w=self._w,
+            w=self._ledger.now,
             drift_w=drift,
             tracker_error=error,
             exact=exact,
@@ -85,14 +82,14 @@ class PaperGate:
         self._capture = capture_plane(before, head, decision.plane)
         self._since_birth = 0
         self._pair = self._next_pair
-        return self._account_for_event(op, before, step, heads - 1, heads)
+        return self._ledger.event(op, step, self._limits, (before, heads - 1), (self._capture, heads))
 
     def pruned(self, op: DirectionalOperator, step: int, heads: int, decision: Prune) -> EnergyChange:
         """The head's plane leaves Q."""
         before = self._capture
         self._capture = release_head(before, decision.head)
         self._weak_checks.pop(decision.head, None)
-        return self._account_for_event(op, before, step, heads + 1, heads)
+        return self._ledger.event(op, step, self._limits, (before, heads + 1), (self._capture, heads))
 
     def kept(self, decision: Prune) -> None:
         """An undone prune is tried again only after another full patience."""
@@ -101,12 +98,14 @@ class PaperGate:
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """Exact look: would the gate grow, would it prune?"""
         total, gamma = energy(op), residual_energy(op, self._capture.basis)
-        self._account_for_drift(functional(gamma, heads, self._limits))
+        self._ledger.drift(functional(gamma, heads, self._limits))
         look = self._exact(op)
         releases = self._releases(op)
         sufficient = not self._exceeds(look)
         minimal = all(release >= self._limits.phi_g for release in releases.values())
-        settled = self._quiet >= max(self._settings.prune_patience, self._settings.certify_every)
+        settled = self._ledger.quiet_checks >= max(
+            self._settings.prune_patience, self._settings.certify_every
+        )
         return Certificate(
             layer=self._layer,
             heads=heads,
@@ -119,16 +118,16 @@ class PaperGate:
             min_release=min(releases.values(), default=None),
             gamma=gamma,
             captured_share=_captured_share(gamma, total),
-            events=self._events,
-            last_event_step=self._last_event_step,
-            quiet_checks=self._quiet,
+            events=self._ledger.events,
+            last_event_step=self._ledger.last_event_step,
+            quiet_checks=self._ledger.quiet_checks,
             stopped_by_itself=sufficient and minimal and settled,
             tracker_error=self._worst_error,
-            w_start=self._w_start,
-            w_end=self._w,
-            w_events=self._w_events,
-            w_drift=self._w_drift,
-            event_limit=self._w_start / self._limits.least_drop if self._limits.theta > 0 else 0.0,
+            w_start=self._ledger.start,
+            w_end=self._ledger.now,
+            w_events=self._ledger.by_events,
+            w_drift=self._ledger.by_drift,
+            event_limit=self._ledger.start / self._limits.least_drop if self._limits.theta > 0 else 0.0,
         )
 
     def _look(self, op: DirectionalOperator, gamma: float) -> tuple[Extremes, float | None, bool]:
@@ -200,27 +199,6 @@ class PaperGate:
             return None
         head = min(ripe, key=lambda candidate: releases[candidate])
         return Prune(head, releases[head])
-
-    def _account_for_drift(self, w: float) -> float:
-        drift = w - self._w
-        self._w = w
-        self._w_drift += drift
-        return drift
-
-    def _account_for_event(
-        self, op: DirectionalOperator, before: Capture, step: int, heads_before: int, heads: int
-    ) -> EnergyChange:
-        gamma_before = residual_energy(op, before.basis)
-        gamma_after = residual_energy(op, self._capture.basis)
-        delta = functional(gamma_after, heads, self._limits) - functional(
-            gamma_before, heads_before, self._limits
-        )
-        self._w += delta
-        self._w_events += delta
-        self._events += 1
-        self._last_event_step = step
-        self._quiet = 0
-        return EnergyChange(gamma_before, gamma_after, delta)
 
 
 def _captured_share(gamma: float, total: float) -> float:
