@@ -28,6 +28,7 @@ VERBS = {
     "report": "incrt_cli.cli.report:report",
     "data": "incrt_cli.cli.data:app",
 }
+_MEMORY_ADVICE = "lower model.width, data.max_tokens, data.k or train.batch_size"
 _SURROUNDINGS = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 # Plain help: importing rich's Markdown for framed help doubles the time `incrt --help` takes.
 _STYLE: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}
@@ -128,7 +129,19 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in _SURROUNDINGS:
         where = f"{os.path.abspath(error.filename)}: " if isinstance(error.filename, str) else ""
         return _say(f"{where}{error.strerror}", USER_INPUT)
+    if _out_of_memory(error):
+        reason = str(error).split("\n")[0]
+        return _say(f"not enough memory: {reason}\n{_MEMORY_ADVICE}", USER_INPUT)
     return _say(_bug(error), OUR_BUG)
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    # torch is not imported here to name its class; on a CPU it raises a bare RuntimeError.
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator: can't allocate memory" in str(error)
+    )
 
 
 def _drop_unwritable_output() -> None:

@@ -24,7 +24,9 @@ def train(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show config, data, sizes and prediction; train and write nothing."),
+        typer.Option(
+            "--dry-run", help="Show config, data account and sizes; train nothing, write no run folder."
+        ),
     ] = False,
 ) -> None:
     """Train a model that grows its own heads, and write a run folder with tables."""

@@ -15,7 +15,7 @@ Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]  # what every library's generator takes
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
-PositiveFloat = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+PositiveFloat = Annotated[float, Field(gt=0.0, le=1e37, allow_inf_nan=False)]  # fits float32
 
 
 class Section(BaseModel):
@@ -140,7 +140,7 @@ class GateSection(Section):
 
 
 class TrainSection(Section):
-    epochs: PositiveFloat = 10.0  # may be fractional
+    epochs: Annotated[float, Field(gt=0.0, le=1e6)] = 10.0  # may be fractional
     batch_size: Positive = 32
     learning_rate: PositiveFloat = 1e-3
     warmup_fraction: Fraction = 0.05

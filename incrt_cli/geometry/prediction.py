@@ -2,11 +2,11 @@
 
     κ_T     = Γ⁽⁰⁾/λ_max⁽⁰⁾
     k_law   = κ_T² ln(Γ⁽⁰⁾/θ_w)                  the paper's law with its constant taken as 1
-    k_greedy = 1 + planes that greedy deflation needs until the gate would no longer grow
-    k_bound = 1 + ⌈2 κ̄² ln(‖A⁽⁰⁾‖/θ_w)⌉,         κ̄² = max_k Γ_k²/(λ_max,k² + λ_min,k²)
+    k_greedy = K⁽⁰⁾ + planes that greedy deflation needs until the gate would no longer grow
+    k_bound = K⁽⁰⁾ + ⌈2 κ̄² ln(‖A⁽⁰⁾‖/θ_w)⌉,      κ̄² = max_k Γ_k²/(λ_max,k² + λ_min,k²)
 
 Γ⁽⁰⁾ is a median over batches and may lie below ‖A⁽⁰⁾‖ of their mean operator; the bound is a bound only
-with the latter.
+with the latter. K⁽⁰⁾ heads at the start, usually 1, own no plane and stay.
 """
 
 from __future__ import annotations
@@ -34,15 +34,19 @@ class HeadPrediction:
     eigenvalues: tuple[float, ...]
 
 
-def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds) -> HeadPrediction:
+def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: int = 1) -> HeadPrediction:
     """Predict a layer's head count from the ascending `eigenvalues` (d) of A⁽⁰⁾ and `gamma` = Γ⁽⁰⁾.
 
+    `heads` K⁽⁰⁾ is the layer's count at the start.
+
     A stationary birth removes an eigenplane, so deflating greedily is reading the spectrum from both ends.
-    An operator that is zero (a layer without any directional signal) needs no second head.
+    An operator that is zero (a layer without any directional signal) needs no further head.
     """
     values = [float(value) for value in eigenvalues]
     if gamma <= 0.0 or values[-1] <= 0.0:
-        return HeadPrediction(math.nan, gamma, values[-1], values[0], limits.theta, 1.0, 1, 1, tuple(values))
+        return HeadPrediction(
+            math.nan, gamma, values[-1], values[0], limits.theta, 1.0, heads, heads, tuple(values)
+        )
     pairs = list(zip(reversed(values), values, strict=True))[: len(values) // 2]
     planes = _planes_needed(pairs, limits)
     worst = _worst_stable_rank(values, pairs[: max(planes, 1)])
@@ -55,8 +59,8 @@ def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds) -> Head
         lambda_min=values[0],
         theta=limits.theta,
         k_law=kappa**2 * math.log(gamma / limits.theta),
-        k_greedy=1 + planes,
-        k_bound=1 + max(0, math.ceil(2.0 * worst * math.log(norm / limits.theta))),
+        k_greedy=heads + planes,
+        k_bound=heads + max(0, math.ceil(2.0 * worst * math.log(norm / limits.theta))),
         eigenvalues=tuple(values),
     )
 

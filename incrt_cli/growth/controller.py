@@ -64,10 +64,10 @@ class GrowthController:
     def calibrate(self, batches: Iterable[Batch]) -> list[HeadPrediction]:
         """Γ⁽⁰⁾ (median over `batches`), thresholds and predictions, one a layer, before the first step."""
         gammas: list[list[float]] = [[] for _ in self._sites]
-        training = self._model.training
-        self._model.eval()
+        self._model.train()
         self.observe(True)
-        with torch.no_grad():
+        # With dropout, as at every later look: without it Γ⁽⁰⁾ would be larger by what dropout takes away.
+        with torch.no_grad(), torch.random.fork_rng():
             for batch in batches:
                 self._model(batch.tokens, batch.mask)
                 for site, seen in zip(self._sites, gammas, strict=True):
@@ -75,7 +75,6 @@ class GrowthController:
                     current = site.moment.fold()
                     seen.append(energy(directional_operator(current, bank.w_q, bank.w_k)))
         self.observe(False)
-        self._model.train(training)
         return [
             site.gate.calibrate(site.operator(), statistics.median(seen), len(site.heads))
             for site, seen in zip(self._sites, gammas, strict=True)

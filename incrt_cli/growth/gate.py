@@ -57,7 +57,7 @@ class Gate(Protocol):
         ...
 
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
-        """`head` now exists on the plane of `decision`; `heads` counts it."""
+        """`head` now exists on the plane of `decision`; `op` is from before, `heads` counts it."""
         ...
 
     def pruned(self, op: DirectionalOperator, step: int, heads: int, decision: Prune) -> EnergyChange:

@@ -44,13 +44,12 @@ class PaperGate:
         self._limits = thresholds(gamma, self._settings.growth_fraction, self._settings.prune_ratio)
         self._ledger.open(functional(energy(op), heads, self._limits))
         spectrum = residual_spectrum(op, self._capture.basis)
-        return predict_heads(spectrum.values, gamma, self._limits)
+        return predict_heads(spectrum.values, gamma, self._limits, heads)
 
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
         """Look once: prune a head that has been weak for long enough, else grow, else nothing."""
         total = energy(op)
-        if self._settings.threshold == "current":
-            self._limits = thresholds(total, self._settings.growth_fraction, self._settings.prune_ratio)
+        self._follow(total)
         gamma = residual_energy(op, self._capture.basis)
         drift = self._ledger.drift(functional(gamma, heads, self._limits))
         releases = self._releases(op)
@@ -77,7 +76,7 @@ class PaperGate:
         return check, decision
 
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
-        """The plane joins Q. `op` may contain the newborn or not: outside Q its motor is zero."""
+        """The plane joins Q; `op` is from before the birth."""
         before = self._capture
         self._capture = capture_plane(before, head, decision.plane)
         self._since_birth = 0
@@ -98,6 +97,7 @@ class PaperGate:
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """Exact look: would the gate grow, would it prune?"""
         total, gamma = energy(op), residual_energy(op, self._capture.basis)
+        self._follow(total)
         self._ledger.drift(functional(gamma, heads, self._limits))
         look = self._exact(op)
         releases = self._releases(op)
@@ -129,6 +129,11 @@ class PaperGate:
             w_drift=self._ledger.by_drift,
             event_limit=self._ledger.start / self._limits.least_drop if self._limits.theta > 0 else 0.0,
         )
+
+    def _follow(self, total: float) -> None:
+        """Let the thresholds follow `total` = ‖A‖_F now, where the config asks for it."""
+        if self._settings.threshold == "current":
+            self._limits = thresholds(total, self._settings.growth_fraction, self._settings.prune_ratio)
 
     def _look(self, op: DirectionalOperator, gamma: float) -> tuple[Extremes, float | None, bool]:
         """Tracker's estimate, or the exact pair where the tracker proposes growth or a certificate is due."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from incrt_cli.data.batches import epoch_batches
 from incrt_cli.data.task import Batch, EncodedSplit
 from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
+from incrt_cli.model.classifier import Classifier
 from incrt_cli.rundir import RunWriter, utc_now
 from incrt_cli.training.device import precision, to_device
 from incrt_cli.training.evaluation import class_scores, macro_f1, predict
@@ -21,6 +23,14 @@ from incrt_cli.training.optimizer import set_learning_rate
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate
+
+
+class Snapshot(NamedTuple):
+    """A model at `step`, on the CPU; `architecture` as JSON."""
+
+    step: int
+    state: dict[str, torch.Tensor]
+    architecture: dict[str, Any]
 
 
 class Loop:
@@ -36,13 +46,14 @@ class Loop:
         self.steps = 0
         self.events: list[Event] = []
         self.first_step_at: str | None = None
+        self._last_good: Snapshot | None = None
         self._accuracy: float | None = None
         self._ratio: float | None = None
         self._losses: list[torch.Tensor] = []  # since the last evaluation
         self._started = 0.0
 
     def run(self) -> float:
-        """Train to the end; returns seconds. Raises DivergedError, the model left at its last good state."""
+        """Train to the end; returns seconds. Raises DivergedError: keep `last_good` then."""
         self._started = time.perf_counter()
         self._evaluate(loss=float("nan"))
         epoch = 0
@@ -54,6 +65,11 @@ class Loop:
                 self._step(indices)
             epoch += 1
         return time.perf_counter() - self._started
+
+    @property
+    def last_good(self) -> Snapshot:
+        """The model at the last evaluation whose loss was finite."""
+        return self._last_good or snapshot(self.steps, self._prepared.model)
 
     def _step(self, indices: np.ndarray) -> None:
         if self.first_step_at is None:
@@ -90,12 +106,15 @@ class Loop:
             controller.observe(False)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip_norm)
         if not torch.isfinite(loss) or not torch.isfinite(norm):
-            raise DivergedError(
-                f"training diverged at step {self.steps}: loss {float(loss.detach()):g}, gradient norm "
-                f"{float(norm):g}; the model before this step is kept. Lower train.learning_rate."
-            )
+            raise self._diverged(f"loss {float(loss.detach()):g}, gradient norm {float(norm):g}")
         optimizer.step()
         return loss.detach()
+
+    def _diverged(self, found: str) -> DivergedError:
+        return DivergedError(
+            f"training diverged at step {self.steps}: {found}; the model of step {self.last_good.step}, the "
+            "last one evaluated, is kept. Lower train.learning_rate."
+        )
 
     def _loss(self, batch: Batch) -> torch.Tensor:
         with precision(self._settings, self._prepared.device):
@@ -122,6 +141,10 @@ class Loop:
     def _evaluate(self, loss: float) -> None:
         name, split = self._monitored()
         result = predict(self._prepared.model, split, self._settings, self._prepared.device)
+        if not math.isfinite(result.loss):
+            raise self._diverged(f"{name} loss {result.loss:g}")
+        # Finite weights are not enough: the ones just before a loss of NaN may have caused it.
+        self._last_good = snapshot(self.steps, self._prepared.model)
         labels = list(self._prepared.task.labels)
         self._accuracy = result.accuracy
         self._run.append_metrics(
@@ -165,3 +188,8 @@ class Loop:
             ratio=self._ratio,
             accuracy=self._accuracy,
         )
+
+
+def snapshot(step: int, model: Classifier) -> Snapshot:
+    state = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
+    return Snapshot(step, state, model.architecture.to_json())

@@ -12,12 +12,13 @@ import torch
 
 from incrt_cli.config.load import dump_config
 from incrt_cli.config.schema import Config
+from incrt_cli.data.task import Task
 from incrt_cli.errors import DivergedError
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.rundir import RunWriter, describe_environment, utc_now
 from incrt_cli.training.baseline import tfidf_logistic_regression
 from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
-from incrt_cli.training.loop import Loop
+from incrt_cli.training.loop import Loop, Snapshot, snapshot
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
 
@@ -46,9 +47,9 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     try:
         seconds = loop.run()
     except DivergedError:
-        _write_model(run, prepared)
+        _write_model(run, prepared.task, loop.last_good)
         raise
-    _write_model(run, prepared)
+    _write_model(run, prepared.task, snapshot(loop.steps, prepared.model))
     result = _result(prepared, loop, seconds, parameters_start)
     markdown, csv = summarise(run.path, result)
     run.write_text("report.md", markdown)
@@ -57,16 +58,15 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     return run.path
 
 
-def _write_model(run: RunWriter, prepared: Prepared) -> None:
-    model, task = prepared.model, prepared.task
-    state = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
-    run.write_model(state, model.architecture.to_json(), list(task.labels), dict(task.vocabulary))
+def _write_model(run: RunWriter, task: Task, model: Snapshot) -> None:
+    run.write_model(model.state, model.architecture, list(task.labels), dict(task.vocabulary))
 
 
 def _result(prepared: Prepared, loop: Loop, seconds: float, parameters_start: int) -> dict[str, Any]:
     config, model, task = prepared.config, prepared.model, prepared.task
     tested = predict(model, task.splits["test"], config.train, prepared.device)
-    baseline = tfidf_logistic_regression(task, config.seed) if config.baseline else None
+    compare = config.baseline and len(tested.truth) > 0
+    baseline = tfidf_logistic_regression(task, config.seed) if compare else None
     kinds = Counter(event.kind for event in loop.events)
     return {
         "status": "complete",
@@ -95,6 +95,8 @@ def _scores(tested: Predictions, labels: list[str]) -> dict[str, Any]:
     scores = class_scores(tested.truth, tested.predicted, labels)
     unseen = ~tested.seen
     hits = tested.truth == tested.predicted
+    if not len(hits):  # data.test_fraction: 0
+        return {"accuracy": None, "macro_f1": None, "test_loss": None, "test_records": 0}
     return {
         "accuracy": tested.accuracy,
         "macro_f1": macro_f1(scores),

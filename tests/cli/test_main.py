@@ -57,6 +57,8 @@ def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Com
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (OSError(28, "No space left on device"), 2, "No space left on device\n"),
         (PermissionError(13, "Permission denied", "/runs/a"), 2, "/runs/a: Permission denied\n"),
+        (MemoryError("9 TB"), 2, "not enough memory: 9 TB\nlower model.width"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 2, "not enough memory: Default"),
         (typer.BadParameter("not both"), 2, "Usage: incrt try [OPTIONS]\n"),
     ],
 )

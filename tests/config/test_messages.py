@@ -29,7 +29,7 @@ ONE_PROBLEM = [
     ("seed: '1'", "3: seed: expected a whole number >= 0 and <= 4294967295, got '1'"),
     ("seed: true", "3: seed: expected a whole number >= 0 and <= 4294967295, got true"),
     ("seed:", "3: seed: expected a whole number >= 0 and <= 4294967295, got nothing"),
-    ("train: {epochs: many}", "3: train.epochs: expected a finite number > 0, got 'many'"),
+    ("train: {epochs: many}", "3: train.epochs: expected a finite number > 0 and <= 1000000, got 'many'"),
     ("gate: {enabled: no}", "3: gate.enabled: expected true or false, got 'no'"),
     ("gate: {max_heads: [4]}", "3: gate.max_heads: expected a whole number > 0 or null, got a list"),
     ("train: 3", "3: train: expected a section with keys below it, got 3"),
@@ -123,7 +123,7 @@ OVERRIDES = [
     ("train..epochs=3", "'train..epochs=3': expected KEY=VALUE, such as train.epochs=3"),
     ("gte.enabled=false", "gte.enabled: unknown key; did you mean gate.enabled?"),
     ("seed=", "seed: expected a whole number >= 0 and <= 4294967295, got nothing"),
-    ("train.epochs=0", "train.epochs: expected a finite number > 0, got 0"),
+    ("train.epochs=0", "train.epochs: expected a finite number > 0 and <= 1000000, got 0"),
     ("name='a=b'", f"name: {NAME}, got 'a=b'"),
     ("train={epochs: 1, epochs: 2}", "train.epochs: given twice"),
     (
@@ -166,6 +166,6 @@ def test_everything_is_reported_at_once_in_the_order_of_the_lines(tmp_path: Path
         "4: model.head_width: expected a whole number >= 2, got 1",
         "4: model.heads: expected a whole number > 0, got 0",
         "5: layer: unknown key; did you mean model.layers?",
-        "command line: train.epochs: expected a finite number > 0, got 'none'",
+        "command line: train.epochs: expected a finite number > 0 and <= 1000000, got 'none'",
         "command line: 'oops': expected KEY=VALUE, such as train.epochs=3",
     ]

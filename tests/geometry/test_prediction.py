@@ -28,6 +28,9 @@ def test_counts_of_a_spectrum_worked_by_hand() -> None:
     assert prediction.k_greedy == 3
     # κ̄² = max(42/32, 10/8) = 42/32
     assert prediction.k_bound == 1 + math.ceil(2 * 42 / 32 * math.log(4.0))
+    # Heads that are there from the start own no plane: they come on top.
+    from_five = predict_heads(_spectrum(4.0, 2.0, 1.0), gamma, thresholds(gamma, 0.25, 0.5), heads=5)
+    assert from_five.k_greedy == prediction.k_greedy + 4 and from_five.k_bound == prediction.k_bound + 4
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -47,6 +47,22 @@ def test_a_stationary_operator_grows_exactly_k_greedy_heads(tracker: str, seed: 
     assert certificate.events == len(deltas) == prediction.k_greedy - 1
 
 
+def test_a_stationary_run_that_starts_with_several_heads_keeps_them_all() -> None:
+    op = random_operator(seed=0)
+    gate = _gate(24, tracker="exact")
+    prediction = gate.calibrate(op, energy(op), 5)
+    heads, _ = _run(gate, op, 5, checks=60)
+    assert heads == prediction.k_greedy <= prediction.k_bound
+
+
+def test_the_certificate_takes_the_threshold_of_the_present_operator() -> None:
+    op = random_operator(seed=0)
+    gate = _gate(24, threshold="current", growth_fraction=0.1)
+    gate.calibrate(op, energy(op), 1)
+    stronger = DirectionalOperator(10.0 * op.second_moment, op.left, op.right)
+    assert gate.certify(stronger, 1).theta == pytest.approx(0.1 * energy(stronger))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_every_event_lowers_w_by_delta_and_their_number_is_bounded(seed: int) -> None:
     op = random_operator(seed=seed)
