@@ -97,8 +97,8 @@ def stop_table(runs: Sequence[Run]) -> Table:
         for row in map(run_row, runs)
     )
     note = (
-        "Sufficient: no layer would grow (λ_max ≤ θ, or no free plane left). Minimal: every head's release energy reaches the pruning "
-        "threshold φ_g."
+        "Sufficient: no layer would grow (λ_max ≤ θ, or no free plane left). Minimal: every head's release "
+        "energy reaches the pruning threshold φ_g."
     )
     return Table("Why growth stopped", columns, lines, (note,))
 
