@@ -36,7 +36,7 @@ smoke: setup
 	set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	export XDG_CACHE_HOME="$$folder/cache"; \
 	$(BIN)/incrt train configs/cov2_synthetic.yaml --run-dir "$$folder/run" \
-		data.variants=3 data.genomes=90 data.genome_length=1200 data.region=null \
+		data.variants=3 data.genomes=90 data.genome_length=1200 data.region=null data.max_tokens=200 \
 		model.width=16 model.head_width=4 model.value_width=4 \
 		gate.calibration_batches=2 gate.check_every=4 \
 		train.epochs=2 train.batch_size=16 train.device=cpu; \

@@ -33,6 +33,16 @@ def _commands() -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("incrt ")]
 
 
+def test_the_smoke_run_of_the_makefile_works(elsewhere: Path) -> None:
+    recipe = (ROOT / "Makefile").read_text().split("\nsmoke:")[1].split("\n\n")[0].replace("\\\n", " ")
+    commands = [
+        line.split("$(BIN)/incrt ")[1].rstrip("; ") for line in recipe.split(";") if "$(BIN)/incrt " in line
+    ]
+    assert [command.split()[0] for command in commands] == ["train", "report", "predict-heads"]
+    for command in commands:
+        assert run([argument.replace("$$folder", ".") for argument in shlex.split(command)]) == 0
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_shipped_config_trains(elsewhere: Path, name: str) -> None:
     assert run(shrink(["train", f"configs/{name}", "--run-dir", "run"])) == 0

@@ -32,8 +32,7 @@ class LiveReporter:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=8),  # the figures have the room: all of them fit into 80 columns
             MofNCompleteColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[state]}"),
@@ -69,5 +68,6 @@ def describe(status: Status) -> str:
     if status.ratio is not None:
         parts.append(f"λmax/θ {status.ratio:.2f}")
     if status.accuracy is not None:
-        parts.append(f"accuracy {100 * status.accuracy:.1f}%")
+        split = "val" if status.split == "validation" else status.split
+        parts.append(f"{split} acc {100 * status.accuracy:.1f}%")
     return "  ".join(parts)

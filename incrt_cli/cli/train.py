@@ -25,7 +25,8 @@ def train(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Show config, data account and sizes; train nothing, write no run folder."
+            "--dry-run",
+            help="Show config, data account, prediction and sizes; train nothing, write no run folder.",
         ),
     ] = False,
 ) -> None:
@@ -61,10 +62,13 @@ def _train(config: Config, run_dir: Path | None) -> None:
 
 def _dry_run(config: Config) -> None:
     from incrt_cli.config.load import dump_config
-    from incrt_cli.training.prepare import prepare
+    from incrt_cli.report.heads import prediction_tables
+    from incrt_cli.report.terminal import show_tables
+    from incrt_cli.training.prepare import prediction_json, prepare
 
     print(dump_config(config))
     prepared = prepare(config, print)
+    show_tables(prediction_tables(prediction_json(prepared.predictions)))
     print(f"\nparameters at 1 head a layer: {prepared.parameters_at(config.model.layers):,}")
     if prepared.predictions:
         bound = sum(prediction.k_bound for prediction in prepared.predictions)

@@ -64,10 +64,11 @@ class GrowthController:
     def calibrate(self, batches: Iterable[Batch]) -> list[HeadPrediction]:
         """Γ⁽⁰⁾ (median over `batches`), thresholds and predictions, one a layer, before the first step."""
         gammas: list[list[float]] = [[] for _ in self._sites]
+        device = next(self._model.parameters()).device
         self._model.train()
         self.observe(True)
         # With dropout, as at every later look: without it Γ⁽⁰⁾ would be larger by what dropout takes away.
-        with torch.no_grad(), torch.random.fork_rng():
+        with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
             for batch in batches:
                 self._model(batch.tokens, batch.mask)
                 for site, seen in zip(self._sites, gammas, strict=True):

@@ -187,6 +187,7 @@ class Loop:
             heads=sum(self._prepared.model.head_counts),
             ratio=self._ratio,
             accuracy=self._accuracy,
+            split=self._monitored()[0],
         )
 
 

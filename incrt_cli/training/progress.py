@@ -16,7 +16,8 @@ class Status:
     loss: float
     heads: int
     ratio: float | None
-    accuracy: float | None  # on the monitored split, at the last evaluation
+    accuracy: float | None  # at the last evaluation
+    split: str  # of that evaluation
 
 
 class Reporter(Protocol):

@@ -49,8 +49,11 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     except DivergedError:
         _write_model(run, prepared.task, loop.last_good)
         raise
+    except KeyboardInterrupt:
+        reporter.say(f"stopped at step {loop.steps}: {run.path} holds metrics and events, but no model")
+        raise
     _write_model(run, prepared.task, snapshot(loop.steps, prepared.model))
-    result = _result(prepared, loop, seconds, parameters_start)
+    result = _result(prepared, loop, seconds, parameters_start, reporter)
     markdown, csv = summarise(run.path, result)
     run.write_text("report.md", markdown)
     run.write_text("report.csv", csv)
@@ -62,11 +65,15 @@ def _write_model(run: RunWriter, task: Task, model: Snapshot) -> None:
     run.write_model(model.state, model.architecture, list(task.labels), dict(task.vocabulary))
 
 
-def _result(prepared: Prepared, loop: Loop, seconds: float, parameters_start: int) -> dict[str, Any]:
+def _result(
+    prepared: Prepared, loop: Loop, seconds: float, parameters_start: int, reporter: Reporter
+) -> dict[str, Any]:
     config, model, task = prepared.config, prepared.model, prepared.task
     tested = predict(model, task.splits["test"], config.train, prepared.device)
-    compare = config.baseline and len(tested.truth) > 0
-    baseline = tfidf_logistic_regression(task, config.seed) if compare else None
+    baseline = None
+    if config.baseline and len(tested.truth) > 0:
+        reporter.say("fitting the baseline, TF-IDF + logistic regression (baseline=false skips it)")
+        baseline = tfidf_logistic_regression(task, config.seed)
     kinds = Counter(event.kind for event in loop.events)
     return {
         "status": "complete",
