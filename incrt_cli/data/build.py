@@ -11,6 +11,7 @@ from incrt_cli.config.schema import FastaData, SyntheticData, TextData
 from incrt_cli.data.assemble import Columns, Parts, assemble
 from incrt_cli.data.cache import Entry
 from incrt_cli.data.genomes import encode_genomes
+from incrt_cli.data.ledger import EXAMPLES
 from incrt_cli.data.split import LEFT_OUT, assign, large_classes
 from incrt_cli.data.summary import lost, summary_lines
 from incrt_cli.data.synthetic import cached_population
@@ -51,6 +52,7 @@ def _genome_parts(data: FastaData, say: Say) -> Parts:
     )
     summary = {
         "notes": account["notes"],
+        "region": data.region,
         "records": _with_small(account["records"], small),
         "classes_left_out": small,
         "bases_lost": lost(account["bases"]),
@@ -71,7 +73,7 @@ def _with_small(records: dict[str, Any], small: dict[str, int]) -> dict[str, Any
     if not small:
         return records
     last = records["stages"]["encoded"]
-    entry = {"count": sum(small.values()), "examples": list(small)[:3]}
+    entry = {"count": sum(small.values()), "examples": [f"class {name}" for name in list(small)[:EXAMPLES]]}
     last = {**last, "kept": last["kept"] - entry["count"], "dropped": {**last["dropped"], _SMALL: entry}}
     return {**records, "stages": {**records["stages"], "encoded": last}}
 

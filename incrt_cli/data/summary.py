@@ -36,7 +36,7 @@ def lost(account: Mapping[str, int]) -> dict[str, Any]:
 
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     """`Task.summary` for a reader: records, choices, splits, classes, tokens."""
-    lines = list(summary["notes"])
+    lines = list(summary["notes"]) + _region_lines(summary)
     for stage, ledger in summary["records"]["stages"].items():
         lines += _ledger_lines(stage, ledger)
     if "joined" in summary["records"]:
@@ -44,6 +44,15 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
         lines.append(f"joined: {summary['records']['joined']:,} ({share:.1%} of the smaller side)")
     lines += _split_lines(summary) + _class_lines(summary) + _token_lines(summary)
     return lines
+
+
+def _region_lines(summary: Mapping[str, Any]) -> list[str]:
+    if not summary.get("region"):
+        return []
+    return [
+        f"region {summary['region']} is counted on each sequence as it is: an insertion, deletion or missing "
+        "end before it shifts the cut"
+    ]
 
 
 def _ledger_lines(stage: str, ledger: Mapping[str, Any]) -> list[str]:
@@ -58,12 +67,14 @@ def _split_lines(summary: Mapping[str, Any]) -> list[str]:
     for name, sizes in summary["splits"].items():
         windows = f" in {sizes['rows']:,} windows" if sizes["rows"] != sizes["records"] else ""
         parts.append(f"{name} {sizes['records']:,}{windows}")
-    seen = ", ".join(f"{name} {entry['rows']:,}" for name, entry in summary["seen_inputs"].items())
+    seen = ", ".join(f"{name} {e['rows']:,} of {e['of']:,}" for name, e in summary["seen_inputs"].items())
+    whole = "sentences" if "tokens_lost" in summary else "whole sequences"
+    identical = " (the region read is identical)" if summary.get("region") else ""
     return [
         f"splits: {', '.join(parts)}" + ("; labels permuted" if summary["permuted_labels"] else ""),
-        f"exact duplicates: {summary['duplicates']:,} records repeat another (never across a split); "
-        f"{summary['conflicts']:,} have a twin with another label",
-        f"rows whose tokens also occur in training: {seen}",
+        f"{whole} that repeat another: {summary['duplicates']:,} (kept in one split); "
+        f"with another label: {summary['conflicts']:,}",
+        f"inputs that also occur in training{identical}: {seen}",
     ]
 
 
@@ -94,13 +105,15 @@ def _token_lines(summary: Mapping[str, Any]) -> list[str]:
         f"tokens per row: {lengths['min']:,} to {lengths['max']:,}, median {lengths['median']:,.0f}; "
         f"vocabulary {summary['vocabulary_size']:,}; unknown: {unknown}"
     ]
-    # A summary has the one or the other: genomes count bases, texts tokens.
-    for unit, key in (("bases", "bases_lost"), ("tokens", "tokens_lost")):
+    # A summary has the one or the other. Bases are counted before classes are left out as too small.
+    for key, what in (
+        ("bases_lost", "bases lost to truncation or an incomplete last k-mer, over all encoded records"),
+        ("tokens_lost", "tokens lost to truncation"),
+    ):
         if key in summary:
             entry = summary[key]
             lines.append(
-                f"{unit} lost to truncation or an incomplete last k-mer: "
-                f"{entry['lost']:,} of {entry['read']:,} ({entry['share']:.2%}); "
+                f"{what}: {entry['lost']:,} of {entry['read']:,} ({entry['share']:.2%}); "
                 f"records longer than max_tokens: {entry['too_long']:,}"
             )
     return lines

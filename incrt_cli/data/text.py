@@ -46,17 +46,20 @@ def encode_texts(data: TextData, say: Say) -> EncodedText:
     if data.path is not None:
         files = find_files(Path(data.path))
         where, sha256 = str(Path(data.path).absolute()), file_hashes(files)
+        titles = {part: ", ".join(file.name for file in group) for part, group in files.items()}
         read = partial(read_files, files)
     else:
         parts = read_hub(str(data.hub))
         where, sha256 = f"{data.hub} (Hugging Face Hub)", {str(data.hub): content_sha256(parts)}
+        titles = {part: f"the {part} split of {data.hub}" for part in parts}
         read = partial(dict, parts)
 
     def make(writer: RowWriter) -> dict[str, Any]:
         say(f"reading {where}")
-        return _encode(TextRows(read(), data, where), data, writer)
+        return _encode(TextRows(read(), data, where, titles), data, writer)
 
-    key = {"inputs": list(sha256.values()), **data.model_dump(exclude=_NOT_ENCODING)}
+    # With the names, because the account's notes tell them.
+    key = {"inputs": list(sha256.values()), "titles": titles, **data.model_dump(exclude=_NOT_ENCODING)}
     entry = get_or_make(cache_folder(data.cache_dir), key, data.vocabulary_size, make)
     return EncodedText(entry, sha256)
 

@@ -24,10 +24,13 @@ class TextRows:
     """`frame`: text (white space made single), label, digest (of the text, case aside) and part.
 
     The part is `train`, `validation` or `test`; a validation part without a labelled test beside
-    it is the test, as in GLUE, where the true test labels are hidden.
+    it is the test, as in GLUE, where the true test labels are hidden. `titles` names the source of
+    each part for the notes.
     """
 
-    def __init__(self, parts: Mapping[str, pd.DataFrame], data: TextData, where: str) -> None:
+    def __init__(
+        self, parts: Mapping[str, pd.DataFrame], data: TextData, where: str, titles: Mapping[str, str]
+    ) -> None:
         self.notes: list[str] = []
         self.ledgers = {part: Ledger() for part in parts}
         text, label = self._columns(list(parts["train"].columns), data, where)
@@ -42,7 +45,7 @@ class TextRows:
         for part, table in parts.items():
             self.ledgers[part].read = len(table)
         self._drop_unusable()
-        self._place_parts()
+        self._place_parts(titles)
         self.frame["digest"] = [digest(value.upper().encode()) for value in self.frame["text"]]
         self._drop_repeats_across_parts()
 
@@ -71,12 +74,12 @@ class TextRows:
         hidden = (labels == UNLABELLED) & (self.frame["source"] == "test")
         self.drop(((labels.str.strip() == "") | hidden).to_numpy(), NO_LABEL)
 
-    def _place_parts(self) -> None:
+    def _place_parts(self, titles: Mapping[str, str]) -> None:
         present = set(self.frame["source"])
         part = self.frame["source"]
         if "validation" in present and "test" not in present:
             part = part.replace("validation", "test")
-            self.notes.append("the validation file is the test split (no labelled test file)")
+            self.notes.append(f"{titles['validation']} is the test split (no labelled test file)")
         self.frame["part"] = part
 
     def _drop_repeats_across_parts(self) -> None:

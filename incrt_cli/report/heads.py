@@ -1,16 +1,17 @@
-"""What `incrt predict-heads` shows: one prediction in full, or predicted against observed over runs."""
+"""What `incrt predict-heads` shows: one prediction in full, or predicted against grown heads over runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from incrt_cli.report.results import run_label
+from incrt_cli.report.results import COUNT_NOTES, FIRST_NOTE, predicted_first, run_label
 from incrt_cli.report.rows import entries, finite, number, quotient, run_row
-from incrt_cli.report.table import Table, decimal, significant, whole, yes_no
+from incrt_cli.report.table import Table, decimal, significant, whole
 from incrt_cli.rundir import Run
 
 PLANES_SHOWN = 8
+_DIRECTIONS_NOTE = "λ_max and λ_min: the strongest directions that no head has captured; κ: Γ / λ_max."
 _HEAD_KEYS = (
     "name", "seed", "k_law", "k_greedy", "k_bound", "observed", "ratio", "prediction_before_first_step",
     "status", "permuted_labels",
@@ -29,8 +30,7 @@ def head_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def observed_table(runs: Sequence[Run]) -> Table:
     """`head_rows` as a table."""
     columns = (
-        "run", "seed", "k_law", "k_greedy", "k_bound", "observed", "observed / k_law",
-        "predicted before the first step", "status",
+        "run", "seed", "k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first", "status",
     )  # fmt: skip
     lines = tuple(
         (
@@ -41,12 +41,12 @@ def observed_table(runs: Sequence[Run]) -> Table:
             whole(row["k_bound"]),
             whole(row["observed"]),
             decimal(row["ratio"], 2),
-            yes_no(row["prediction_before_first_step"]),
+            predicted_first(row),
             row["status"],
         )
         for row in head_rows(runs)
     )
-    return Table("Heads predicted and observed", columns, lines)
+    return Table("Heads predicted and grown", columns, lines, (*COUNT_NOTES, FIRST_NOTE))
 
 
 def prediction_tables(prediction: Mapping[str, Any]) -> list[Table]:
@@ -62,8 +62,8 @@ def prediction_tables(prediction: Mapping[str, Any]) -> list[Table]:
     lines = [_layer_line(layer) for layer in layers]
     if len(layers) > 1:
         lines.append(("all", "", "", "", "", "", *_counts(prediction)))
-    note = "k_law = κ² ln(Γ/θ) with constant 1; k_greedy for a stationary operator; k_bound bounds it."
-    return [Table("Predicted heads", columns, tuple(lines), (note,)), *map(_spectrum_table, layers)]
+    notes = (*COUNT_NOTES, _DIRECTIONS_NOTE)
+    return [Table("Predicted heads", columns, tuple(lines), notes), *map(_spectrum_table, layers)]
 
 
 def _layer_line(layer: Mapping[str, Any]) -> tuple[str, ...]:
@@ -85,7 +85,8 @@ def _counts(values: Mapping[str, Any]) -> tuple[str, ...]:
 def _spectrum_table(layer: Mapping[str, Any]) -> Table:
     """Both ends of the operator's spectrum: a head takes one direction from each."""
     values = layer.get("eigenvalues")
-    ordered = sorted(v for v in values if finite(v) is not None) if isinstance(values, list) else []
+    # A list when read from a run folder, a tuple when predicted just now.
+    ordered = sorted(v for v in values if finite(v) is not None) if isinstance(values, Sequence) else []
     theta = number(layer, "theta")
     planes = min(PLANES_SHOWN, len(ordered) // 2)
     pairs = list(zip(reversed(ordered), ordered, strict=True))[:planes]

@@ -24,14 +24,15 @@ def certificate_table(run: Run) -> Table | None:
 
 
 def _layer_line(layer: dict[str, Any]) -> tuple[str, ...]:
+    release = number(layer, "min_release")
     return (
         whole(number(layer, "layer")),
         significant(number(layer, "lambda_max")),
         significant(number(layer, "theta")),
         yes_no(flag(layer, "sufficient")),
-        significant(number(layer, "min_release")),
+        significant(release),
         significant(number(layer, "phi_g")),
-        yes_no(flag(layer, "minimal")),
+        yes_no(None if release is None else flag(layer, "minimal")),
         significant(number(layer, "gamma")),
         percent(number(layer, "captured_share")),
         whole(number(layer, "events")),

@@ -87,7 +87,7 @@ def test_the_account_follows_every_record_to_its_end(tmp_path: Path) -> None:
         "kept": 20,
         "dropped": {
             "ends before the region does": {"count": 1, "examples": ["short"]},
-            "class smaller than data.min_class_size": {"count": 1, "examples": ["rare"]},
+            "class smaller than data.min_class_size": {"count": 1, "examples": ["class rare"]},
         },
     }
     assert task.summary["classes_left_out"] == {"rare": 1}
@@ -95,14 +95,17 @@ def test_the_account_follows_every_record_to_its_end(tmp_path: Path) -> None:
     text = "\n".join(said)
     assert "label column: 'lineage' (guessed)" in text and "joined to the whole header" in text
     assert "ends before the region does: 1 (e.g. short)" in text
-    assert "lost to truncation or an incomplete last k-mer: 21 of 210 (10.00%)" in text
+    assert "data.min_class_size: 1 (e.g. class rare)" in text
+    lost = "bases lost to truncation or an incomplete last k-mer, over all encoded records"
+    assert f"{lost}: 21 of 210 (10.00%)" in text
 
 
 def test_duplicates_ignore_case_stay_together_and_are_counted(tmp_path: Path) -> None:
     records = population(30)
     twins = [(f"t{i}", sequence.lower(), label) for i, (_, sequence, label) in enumerate(records)]
     conflict = ("c", records[0][1], "B")
-    task, _ = build(genomes(tmp_path, [*records, *twins, conflict]))
+    task, said = build(genomes(tmp_path, [*records, *twins, conflict]))
+    assert "whole sequences that repeat another: 31 (kept in one split); with another label: 3" in said
     assert (task.summary["duplicates"], task.summary["conflicts"]) == (31, 3)
     assert {entry["rows"] for entry in task.summary["seen_inputs"].values()} == {0}
     assert task.splits["train"].seen.all()
@@ -112,10 +115,13 @@ def test_different_genomes_with_the_same_region_are_marked_as_seen(tmp_path: Pat
     records = [
         (f"g{i}", "ACGTTT" + sequence, "AB"[i % 2]) for i, (_, sequence, _) in enumerate(population(30))
     ]
-    task, _ = build(genomes(tmp_path, records, region="1:6"))
+    task, said = build(genomes(tmp_path, records, region="1:6"))
     assert task.summary["duplicates"] == 0
     assert task.summary["seen_inputs"]["test"] == {"rows": 3, "of": 3}
     assert task.splits["test"].seen.all()
+    seen = "inputs that also occur in training (the region read is identical)"
+    assert f"{seen}: validation 3 of 3, test 3 of 3" in said
+    assert any(line.startswith("region 1:6 is counted on each sequence as it is") for line in said)
 
 
 def test_windows_of_a_record_stay_together(tmp_path: Path) -> None:

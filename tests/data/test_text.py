@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from incrt_cli.config.schema import TextData
 from incrt_cli.data import text_files
 from incrt_cli.data.build import build_task
+from incrt_cli.data.summary import summary_lines
 from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
 from tests.data.files import PACKERS
@@ -50,6 +51,25 @@ def test_train_and_dev_are_train_validation_and_test(tmp_path: Path) -> None:
     assert list(made.labels) == ["0", "1"]
     assert made.splits["test"].labels.tolist() == [1, 0]
     assert made.summary["records"]["stages"]["test"]["dropped"]["no label"]["count"] == 1
+
+
+def test_the_file_that_became_the_test_split_is_named_as_it_is_now(tmp_path: Path) -> None:
+    tsv(tmp_path / "train.tsv", [*TRAIN, TRAIN[0]])
+    tsv(tmp_path / "dev.tsv", DEV)
+    note = "dev.tsv is the test split (no labelled test file)"
+    assert note in task(tmp_path).summary["notes"]
+    (tmp_path / "dev.tsv").rename(tmp_path / "valid.tsv")
+    assert note.replace("dev", "valid") in task(tmp_path).summary["notes"]
+
+
+def test_a_text_account_speaks_of_sentences_and_tokens(tmp_path: Path) -> None:
+    tsv(tmp_path / "train.tsv", [*TRAIN, TRAIN[0]])
+    tsv(tmp_path / "dev.tsv", DEV)
+    said = summary_lines(task(tmp_path).summary)
+    assert "sentences that repeat another: 1 (kept in one split); with another label: 0" in said
+    assert "inputs that also occur in training: validation 0 of 6, test 0 of 2" in said
+    assert any(line.startswith("tokens lost to truncation: 0 of ") for line in said)
+    assert not any("k-mer" in line or "region" in line for line in said)
 
 
 def test_three_labelled_parts_are_used_as_they_are(tmp_path: Path) -> None:

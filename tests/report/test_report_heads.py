@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.report.heads import head_rows, observed_table, prediction_tables
 from incrt_cli.rundir import RunWriter, read_run
+from incrt_cli.training.prepare import prediction_json
 
 
 def test_predicted_and_observed_per_run(make_run, foreign):
@@ -16,7 +18,9 @@ def test_predicted_and_observed_per_run(make_run, foreign):
     first = [rows[0][key] for key in ("seed", "k_law", "k_greedy", "k_bound", "observed", "ratio")]
     assert first == [2, 14.4, 11, 31, 12, pytest.approx(12 / 14.4)]
     assert (rows[1]["k_law"], rows[1]["observed"], rows[1]["ratio"]) == (14.4, None, None)
-    assert observed_table([make_run()]).rows[0][2:7] == ("14.4", "11", "31", "12", "0.83")
+    table = observed_table([make_run()])
+    assert table.columns[2:8] == ("k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first")
+    assert table.rows[0][2:8] == ("14.4", "11", "31", "12", "0.83", "yes")
 
 
 def test_the_time_of_the_prediction_is_held_against_the_first_step(make_run):
@@ -38,6 +42,15 @@ def test_one_prediction_shows_its_counts_and_both_ends_of_its_spectrum(make_run)
         ("3", "0.5", "-0.75", "0.50"),
     )
     assert spectrum.notes == ("6 eigenvalues, 2 of them above θ = 1.",)
+
+
+def test_a_fresh_prediction_shows_the_spectrum_that_a_stored_one_shows():
+    fresh = prediction_json(
+        (HeadPrediction(2.5, 10.0, 4.0, -3.5, 1.0, 14.4, 11, 31, (4.0, -3.5, 2.0, -2.25)),)
+    )
+    stored = json.loads(json.dumps(fresh))
+    assert prediction_tables(fresh) == prediction_tables(stored)
+    assert prediction_tables(fresh)[1].notes == ("4 eigenvalues, 2 of them above θ = 1.",)
 
 
 def test_several_layers_have_a_total(make_run):

@@ -7,9 +7,11 @@ import pytest
 from incrt_cli.report.published import SST2, published_table, published_task
 from incrt_cli.report.render import report_tables
 from incrt_cli.report.results import cost_table, heads_table, results_table, stop_table
+from incrt_cli.report.rows import run_row
 from incrt_cli.report.single import certificate_table, classes_table
 from incrt_cli.report.table import Table, to_markdown
-from incrt_cli.rundir import read_run
+from incrt_cli.rundir import RunWriter, read_run
+from tests.report.conftest import CERTIFICATE
 
 
 def by_column(table: Table, row: int = 0) -> dict[str, str]:
@@ -21,19 +23,21 @@ def test_accuracy_stands_with_its_error_its_support_and_what_is_easily_had(make_
         "run": "demo",
         "accuracy % (n)": "90.0 ± 1.5 (400)",
         "macro-F1 %": "85.0",
+        "classes": "1",
         "majority %": "25.0",
         "unseen % (n)": "88.0 (300)",
         "baseline %": "87.5 (k-mer counts)",
     }
 
 
-def test_the_cost_is_parameters_steps_and_seconds(make_run):
-    assert cost_table([make_run()]).rows == (("demo", "100,000", "123,456", "1,052", "61.2"),)
+def test_the_cost_is_parameters_epochs_steps_and_seconds(make_run):
+    run = make_run(config={"train": {"epochs": 2.5}})
+    assert cost_table([run]).rows == (("demo", "100,000", "123,456", "2.5", "1,052", "61.2"),)
 
 
 def test_what_was_not_measured_is_a_dash(make_run):
-    row = by_column(results_table([make_run(baseline=None, unseen=None, macro_f1=None)]))
-    assert {row["baseline %"], row["unseen % (n)"], row["macro-F1 %"]} == {"–"}
+    row = by_column(results_table([make_run(baseline=None, unseen=None, macro_f1=None, per_class=None)]))
+    assert {row["baseline %"], row["unseen % (n)"], row["macro-F1 %"], row["classes"]} == {"–"}
 
 
 def test_a_perfect_score_is_not_sold_as_certain(make_run):
@@ -55,6 +59,12 @@ def test_predicted_heads_stand_beside_the_grown(make_run):
     assert row["predicted first"] == "yes"
 
 
+def test_a_static_model_predicts_nothing_first(make_run):
+    run = make_run(growing=False)
+    RunWriter(run.path).write_prediction({"layers": [], "k_law": None, "k_greedy": None, "k_bound": None})
+    assert by_column(heads_table([read_run(run.path)]))["predicted first"] == "–"
+
+
 @pytest.mark.parametrize(
     "changes, stop",
     [
@@ -73,6 +83,18 @@ def test_how_growth_ended_is_said(make_run, changes, stop):
         "240",
         "1,052",
     )
+
+
+def test_minimal_means_nothing_where_no_head_owns_a_plane(make_run):
+    empty = CERTIFICATE | {"min_release": None}
+    cells = [
+        by_column(stop_table([make_run(certificate=layers)]))["minimal"]
+        for layers in ([empty, empty], [empty, CERTIFICATE], [])
+    ]
+    assert cells == ["–", "yes", "yes"]
+    table = certificate_table(make_run(certificate=[empty, CERTIFICATE]))
+    assert table is not None and [by_column(table, row)["minimal"] for row in (0, 1)] == ["–", "yes"]
+    assert run_row(make_run(certificate=[empty]))["minimal"] is True
 
 
 def test_permuted_labels_are_marked_in_every_line(make_run):
@@ -117,8 +139,9 @@ def test_incomplete_and_foreign_folders_are_listed_with_the_reason(make_run, for
 
 def test_published_figures_stand_before_our_runs_of_the_same_task(make_run):
     sst2 = {"data": {"kind": "text", "path": "data/SST-2"}}
-    rows = published_table([make_run("ours", config=sst2, accuracy=0.7615, test_records=872)]).rows
-    lines = [row for row in rows if row[0] == SST2]
+    table = published_table([make_run("ours", config=sst2, accuracy=0.7615, test_records=872)])
+    assert table is not None and {row[0] for row in table.rows} == {SST2}
+    lines = table.rows
     assert lines[0][2:6] == ("160", "142", "0.89", "76.15")
     assert lines[-1][1:6] == ("this report: ours", "14.4", "12", "0.83", "76.15 ± 1.44 (872)")
 
@@ -127,7 +150,8 @@ def test_other_texts_and_permuted_labels_have_no_published_counterpart(make_run)
     other = make_run("other", config={"data": {"kind": "text", "hub": "imdb"}})
     permuted = make_run("permuted", permuted_labels=True)
     assert published_task(other) is None
-    assert published_table([other, permuted]) == published_table([])
+    assert published_table([other, permuted]) is None
+    assert "Published figures beside ours" not in {table.title for table in report_tables([other, permuted])}
 
 
 def test_markdown_keeps_one_line_per_row_whatever_a_name_holds():
