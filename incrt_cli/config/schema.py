@@ -29,7 +29,7 @@ class _DataSection(Section):
     test_fraction: Fraction = 0.1
     split_seed: Seed = 0
     min_class_size: Positive = 2
-    permute_labels: bool = False  # a control: training and validation labels are shuffled once
+    permute_labels: bool = False  # a control: labels are shuffled once within each split
     cache_dir: str | None = None  # default: $XDG_CACHE_HOME/incrt
     max_tokens: Positive = 512
     too_long: Literal["error", "truncate", "window"] = "error"

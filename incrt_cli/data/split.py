@@ -93,9 +93,13 @@ def _quotas(classes: Ints, sizes: Ints, test: float, validation: float) -> tuple
 
 
 def permuted(labels: Ints, split: Ints, seed: int) -> Ints:
-    """Labels shuffled among the training and among the validation records; test labels stay true."""
+    """Labels shuffled within each split.
+
+    The test split's too: where records form few clusters, what a model answers for each of them is right
+    or wrong for the whole cluster, and accuracy against true labels would be far from chance by chance.
+    """
     shuffled = labels.copy()
-    for number in (TRAIN, VALIDATION):
+    for number in range(len(SPLITS)):
         members = np.flatnonzero(split == number)
         rng = np.random.default_rng([seed, number])
         shuffled[members] = rng.permutation(labels[members])

@@ -94,13 +94,12 @@ def test_one_class_is_no_classification() -> None:
         large_classes(np.array([0, 0, 0, 1]), ["a", "b"], 2)
 
 
-def test_permuting_keeps_the_class_counts_of_each_split_and_the_test_labels() -> None:
+def test_permuting_keeps_the_class_counts_of_each_split() -> None:
     labels, split = np.arange(90) % 3, np.repeat([TRAIN, VALIDATION, TEST], 30)
     shuffled = permuted(labels, split, 0)
-    for part in (TRAIN, VALIDATION):
+    for part in (TRAIN, VALIDATION, TEST):
         assert (shuffled[split == part] != labels[split == part]).any()
         assert (np.bincount(shuffled[split == part]) == 10).all()
-    assert (shuffled[split == TEST] == labels[split == TEST]).all()
     assert (shuffled == permuted(labels, split, 0)).all()
 
 
