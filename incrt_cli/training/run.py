@@ -18,7 +18,7 @@ from incrt_cli.model.classifier import count_parameters
 from incrt_cli.rundir import RunWriter, describe_environment, utc_now
 from incrt_cli.training.baseline import tfidf_logistic_regression
 from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
-from incrt_cli.training.loop import Loop, Snapshot, snapshot
+from incrt_cli.training.loop import Loop, Snapshot
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
 
@@ -52,7 +52,7 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     except KeyboardInterrupt:
         reporter.say(f"stopped at step {loop.steps}: {run.path} holds metrics and events, but no model")
         raise
-    _write_model(run, prepared.task, snapshot(loop.steps, prepared.model))
+    _write_model(run, prepared.task, loop.last_good)
     result = _result(prepared, loop, seconds, parameters_start, reporter)
     markdown, csv = summarise(run.path, result)
     run.write_text("report.md", markdown)
