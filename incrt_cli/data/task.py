@@ -35,6 +35,7 @@ class EncodedSplit:
     `lengths`, `labels`, `records` are N-vectors (int64). Rows that are windows of one record share
     its number in `records`; a record's prediction is the mean of its windows' log-probabilities.
     `seen` is True where an identical token sequence occurs in the training split (all True there).
+    `lookup` turns stored codes into tokens, where they are not the tokens already.
     """
 
     tokens: Any  # datasets.Dataset with a column "tokens"
@@ -42,6 +43,7 @@ class EncodedSplit:
     labels: np.ndarray
     records: np.ndarray
     seen: np.ndarray
+    lookup: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -57,7 +59,8 @@ class EncodedSplit:
         lengths = self.lengths[chosen]
         mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
         tokens = np.full(mask.shape, PAD, dtype=np.int64)
-        tokens[mask] = column.flatten().to_numpy(zero_copy_only=False)
+        stored = column.flatten().to_numpy(zero_copy_only=False)
+        tokens[mask] = stored if self.lookup is None else self.lookup[stored]
         labels = torch.from_numpy(self.labels[chosen])
         return Batch(torch.from_numpy(tokens), torch.from_numpy(mask), labels)
 
