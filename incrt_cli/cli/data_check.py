@@ -32,24 +32,24 @@ def check(
 
     Exit code 0: a run would start; 2: it would not.
     """
-    import json
     import sys
 
     from incrt_cli.config.load import load_config
     from incrt_cli.data.check import check_data
 
-    resolved = load_config(config, overrides or ())
+    try:
+        resolved = load_config(config, overrides or ())
+    except UserError as error:
+        if as_json:
+            _print_json(_as_json(None, [str(error)], [], None))
+        raise
     # With --json, standard output is the object's alone.
     found = check_data(
         resolved.data, resolved.name, lambda line: print(line, file=sys.stderr if as_json else None)
     )
     cost = _estimate(resolved, found.task, found.problems) if estimate else None
     if as_json:
-        print(
-            json.dumps(
-                _as_json(found.task, found.problems, found.warnings, cost), indent=2, ensure_ascii=False
-            )
-        )
+        _print_json(_as_json(found.task, found.problems, found.warnings, cost))
     else:
         for line in _lines(found.problems, found.warnings, cost):
             print(line)
@@ -78,12 +78,20 @@ def _lines(problems: list[str], warnings: list[str], cost: CostEstimate | None) 
                 f"estimate, {step.heads} heads a layer: {cost.steps:,} steps of {step.seconds * 1e3:,.0f} ms "
                 f"= {_duration(total)}; {step.parameters:,} parameters, peak memory {step.peak_mib:,.0f} MiB"
             )
-        lines.append("(timed on the longest rows; evaluation, gate and baseline come on top)")
+        lines.append(
+            "(timed just now on batches of the first epoch; evaluation, gate and baseline come on top)"
+        )
     return lines or ["nothing to complain about"]
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:,.0f} s" if seconds < 600 else f"{seconds / 60:,.0f} min"
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    import json
+
+    print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def _as_json(

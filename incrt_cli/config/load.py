@@ -101,7 +101,8 @@ def _add_override(sources: Sources, override: str, origin: Origin) -> list[Probl
     if not equals or not all(path):
         return [Problem(origin, f"{override!r}: expected KEY=VALUE, such as train.epochs=3")]
     try:
-        document = parse(text)
+        # Alone, YAML takes it for a list of nothing; here it is standard input.
+        document = parse('"-"' if text.strip() == "-" else text)
     except YamlError as error:
         return [Problem(origin, f"{key}: value {text!r} is not readable as YAML: {error}; put it in quotes")]
     for section in (path[:length] for length in range(1, len(path))):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
+Int32 = Annotated[int, Field(gt=0, le=2**31 - 1)]  # what compiled libraries take everywhere
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]  # what every library's generator takes
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 PositiveFloat = Annotated[float, Field(gt=0.0, le=1e37, allow_inf_nan=False)]  # fits float32
@@ -93,7 +94,10 @@ class FastaData(_GenomeSection):
     min_joined_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     reference: str | None = None  # FASTA with one record
     genes: str | None = None  # GFF3 in the reference's coordinates
-    groups: str | None = None  # table whose first column is a label, its second the group (WHO name, say)
+    drop_labels: tuple[str, ...] = ()  # classes to leave out, such as "?" or "None"
+    groups: str | None = None  # table of labels and their groups (lineage and WHO name, say)
+    group: str | None = None  # its column with the groups; None: guessed, and said
+    other_group: str | None = None  # name of the class of labels without a group; None: they are dropped
     predict: Literal["label", "group"] = "label"
 
     @property
@@ -101,27 +105,37 @@ class FastaData(_GenomeSection):
         """`alignment`, with its default settled."""
         return self.alignment or ("none" if self.reference is None else "reference")
 
+    @field_validator("drop_labels", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value  # YAML has no tuples
+
     @model_validator(mode="after")
     def _what_goes_together(self) -> FastaData:
         gene = self.region is not None and ":" not in self.region
         for wanted, needs, reason in (
-            (self.encoding == "mutations", "reference", "data.encoding: mutations compares with it"),
-            (self.alignment == "reference", "reference", "data.alignment: reference aligns to it"),
-            (gene, "genes", f"data.region: {self.region} is the name of a gene"),
-            (self.predict == "group", "groups", "data.predict: group takes its classes from it"),
+            (self.encoding == "mutations", ("reference",), "data.encoding: mutations compares with it"),
+            (self.alignment == "reference", ("reference",), "data.alignment: reference aligns to it"),
+            (gene, _gene_needs(self), f"data.region: {self.region} is the name of a gene"),
+            (self.predict == "group", ("groups",), "data.predict: group takes its classes from it"),
         ):
-            if wanted and getattr(self, needs) is None:
-                raise ValueError(f"data.{needs} is missing: {reason}")
-        if self.encoding == "mutations" and self.aligned_by == "none":
-            raise ValueError("data.encoding: mutations needs aligned sequences, and data.alignment is none")
-        if gene and self.aligned_by == "none":
-            raise ValueError(f"data.region: {self.region} needs aligned sequences: set data.reference")
+            missing = [f"data.{key}" for key in needs if getattr(self, key) is None]
+            if wanted and missing:
+                raise ValueError(f"{' and '.join(missing)} missing: {reason}")
+        if self.aligned_by == "none" and (gene or self.encoding == "mutations"):
+            what = f"region: {self.region}" if gene else "encoding: mutations"
+            raise ValueError(f"data.{what} needs aligned sequences, and data.alignment is none")
         if self.alphabet == "protein" and self.encoding == "kmer" and self.k > _LONGEST_PROTEIN_KMER:
             raise ValueError(
                 f"data.k = {self.k} with data.alphabet: protein would be 20^{self.k} tokens; at most "
                 f"{_LONGEST_PROTEIN_KMER}"
             )
         return self
+
+
+def _gene_needs(data: FastaData) -> tuple[str, ...]:
+    # In an alignment file the columns are the coordinates, whatever they were aligned to.
+    return ("genes",) if data.alignment == "file" else ("genes", "reference")
 
 
 class TextData(_DataSection):
@@ -133,8 +147,8 @@ class TextData(_DataSection):
     text: str | None = None  # column names; None: guessed, and said
     label: str | None = None
     tokenizer: Literal["word", "subword"] = "word"
-    vocabulary_size: Annotated[int, Field(ge=16)] = 16000
-    min_frequency: Positive = 1
+    vocabulary_size: Annotated[int, Field(ge=16, le=2**31 - 1)] = 16000
+    min_frequency: Int32 = 1
     lowercase: bool = True
 
     @model_validator(mode="after")

@@ -20,7 +20,7 @@ from incrt_cli.data.rows import RowWriter
 from incrt_cli.errors import UserError
 from incrt_cli.files.folders import atomic_folder
 
-FORMAT = 2  # raise it whenever rows or account change their meaning
+FORMAT = 3  # raise it whenever rows or account change their meaning
 _ROWS, _ACCOUNT = "rows.arrow", "account.json"
 
 

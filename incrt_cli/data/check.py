@@ -9,10 +9,12 @@ from typing import Any
 from incrt_cli.config.schema import FastaData, SyntheticData, TextData
 from incrt_cli.data.build import build_task
 from incrt_cli.data.ledger import EXAMPLES
+from incrt_cli.data.limits import LimitError
 from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
 
 Say = Callable[[str], None]
+Data = SyntheticData | FastaData | TextData
 _MISSING_VALUES = {"na", "n/a", "nan", "none", "null", "unknown", "unassigned", "?", "-"}
 _FEW_TESTED = 5  # records of a class: fewer say next to nothing about it
 _SHARE_WORTH_SAYING = 0.05
@@ -27,28 +29,29 @@ class Findings:
     warnings: list[str] = field(default_factory=list)
 
 
-def check_data(data: SyntheticData | FastaData | TextData, name: str, say: Say) -> Findings:
-    """Build the task as a run would; where that fails, once more with lenient limits, to see the rest."""
-    problems: list[str] = []
+def check_data(data: Data, name: str, say: Say) -> Findings:
+    """Build the task as a run would; where a limit stops it, once more without, to see the rest."""
     try:
         task = build_task(data, name, say)
+    except LimitError as error:
+        say(f"PROBLEM found; reading again without that limit to see the rest. {error}")
+        return _past_the_limit(_lenient(data), name, say, str(error))
     except UserError as error:
-        problems.append(str(error))
-    else:
-        return Findings(task, [], warnings_of(task.summary))
-    lenient = _lenient(data)
-    if lenient == data:
-        return Findings(None, problems)
-    say("once more without limits, for an account of the rest:")
+        return Findings(None, [str(error)])
+    return Findings(task, [], warnings_of(task.summary))
+
+
+def _past_the_limit(data: Data, name: str, say: Say, problem: str) -> Findings:
     try:
-        task = build_task(lenient, name, say)
+        task = build_task(data, name, say)
+    except LimitError:  # the same one again: nothing joined at all
+        return Findings(None, [problem])
     except UserError as error:
-        problems += [text for text in [str(error)] if text not in problems]
-        return Findings(None, problems)
-    return Findings(task, problems, warnings_of(task.summary))
+        return Findings(None, [problem, str(error)])
+    return Findings(task, [problem], warnings_of(task.summary))
 
 
-def _lenient(data: SyntheticData | FastaData | TextData) -> SyntheticData | FastaData | TextData:
+def _lenient(data: Data) -> Data:
     limits: dict[str, Any] = {"too_long": "truncate"} if data.too_long == "error" else {}
     if isinstance(data, FastaData):
         limits["min_joined_fraction"] = 0.0

@@ -16,6 +16,7 @@ IDS = (
     "virus_name", "accession_id", "strain", "seqname", "taxon", "name", "gisaid_epi_isl",
     "genbank_accession", "accession", "isolate", "sequence_id", "id",
 )  # fmt: skip
+GROUPS = ("who_label", "who_name", "who", "variant", "group", "nextstrain_clade", "clade")
 _SHOWN = 30
 TEXTS = ("sentence", "text", "review", "content", "phrase")
 TEXT_LABELS = ("label", "sentiment", "class", "category", "target")
@@ -29,7 +30,8 @@ def named(columns: Sequence[str], name: str, key: str, where: str) -> str:
     close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
     nearest = ", ".join(repr(folded[match]) for match in close) or "none"
     raise UserError(
-        f"{where} has no column {name!r} ({key}); nearest: {nearest}.\nIts columns: {_listed(columns)}"
+        f"{where} has no column {name!r} ({key}); nearest: {nearest}. {key}=null has it guessed.\n"
+        f"Its columns: {_listed(columns)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from incrt_cli.sequences.alphabet import Composition
 
 NO_DIFFERENCE = UNKNOWN + 1  # the one token of a record that equals the reference
 FIRST_MUTATION = NO_DIFFERENCE + 1
+_MOST_STARTS = 10_000
+_SHIFTED_SHARE = 0.05
 
 
 class Encoding:
@@ -31,6 +34,7 @@ class Encoding:
         self._codes: dict[str, int] = {}  # mutation -> token, in order of appearance
         self._letters = dict.fromkeys(Composition._fields, 0)
         self._tokens = self._kept_tokens = self._covered = self._left_out = 0
+        self._starts: Counter[bytes] = Counter()
         self._reversed: list[str] = []
         self._reversals = 0
 
@@ -60,6 +64,9 @@ class Encoding:
         if self._data.encoding == "kmer":
             self._covered += self._encoder.kmers.covered(kept_tokens)
         self._left_out += record.left_out
+        # Bounded: what is asked is how many records have the commonest, and that one comes early.
+        if record.start in self._starts or len(self._starts) < _MOST_STARTS:
+            self._starts[record.start] += 1
         if record.reverse:
             self.note_reverse(name)
 
@@ -107,9 +114,22 @@ class Encoding:
                 what, done = "of the first sequence", "NOT turned: give data.reference to turn them"
             shown = ", ".join(self._reversed)
             notes.append(f"warning: {self._reversals:,} reverse complements {what} (e.g. {shown}), {done}")
+        if elsewhere := self._begin_elsewhere():
+            notes.append(
+                f"warning: {elsewhere:,} of {self.ledger.kept:,} sequences begin otherwise in region "
+                f"{self._data.region} than the most common way: they are not aligned, and every k-mer may be "
+                "shifted. Give data.reference to align them."
+            )
         if self._left_out:
             notes.append(f"letters inserted into the region, left out of its k-mers: {self._left_out:,}")
         return notes
+
+    def _begin_elsewhere(self) -> int:
+        """Records whose region begins unlike most: a few have a mutation there, many are shifted."""
+        if self._data.region is None or self._data.aligned_by != "none" or not self._starts:
+            return 0
+        elsewhere = self.ledger.kept - self._starts.most_common(1)[0][1]
+        return elsewhere if elsewhere > _SHIFTED_SHARE * self.ledger.kept else 0
 
     def _require_some(self, join: Join) -> None:
         if not self.ledger.kept:

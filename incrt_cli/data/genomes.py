@@ -19,6 +19,7 @@ from incrt_cli.data.metadata import choose_id, read_labels
 from incrt_cli.data.record_encoder import ALPHABETS, EncodedRecord, RecordEncoder
 from incrt_cli.data.rows import RowWriter
 from incrt_cli.data.workers import available_cores, batched, ordered_map
+from incrt_cli.errors import UserError
 from incrt_cli.files.checksums import file_sha256
 from incrt_cli.files.inputs import regular_files
 from incrt_cli.files.tables import read_header
@@ -125,7 +126,8 @@ def _prepare_join(data: FastaData) -> tuple[Join, list[str]]:
 
 def _encode(join: Join, encoder: RecordEncoder, encoding: Encoding, workers: int, say: Say) -> None:
     next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-    batches = batched(_watched(join, encoding), _BATCH_RECORDS)
+    joined = _in_columns(join) if encoder.has_own_columns else _watched(join, encoding)
+    batches = batched(joined, _BATCH_RECORDS)
     for batch, records in ordered_map(partial(_encode_batch, encoder), batches, workers):
         for (name, label), record in zip(batch, records, strict=True):
             encoding.add(name, label, record)
@@ -142,6 +144,19 @@ def _watched(join: Join, encoding: Encoding) -> Iterator[Joined]:
             orientation = Orientation(sequence)
         elif orientation is not None and orientation.is_reverse(sequence):
             encoding.note_reverse(name)
+        yield name, sequence, label
+
+
+def _in_columns(join: Join) -> Iterator[Joined]:
+    """An alignment file without a reference: its first row says how many columns there are."""
+    first: tuple[str, int] | None = None
+    for name, sequence, label in join:
+        first = first or (name, len(sequence))
+        if len(sequence) != first[1]:
+            raise UserError(
+                f"{join.sequences.absolute()} is no alignment: {first[0]!r} has {first[1]:,} columns and "
+                f"{name!r} {len(sequence):,}. Set data.alignment to none, or give data.reference to align to."
+            )
         yield name, sequence, label
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from incrt_cli.data.ledger import EXAMPLES, Ledger
+from incrt_cli.data.limits import LimitError
 from incrt_cli.data.match import Matcher
 from incrt_cli.data.metadata import CONFLICT, CONFLICTING, EMPTY, NO_LABEL, Labels
-from incrt_cli.errors import UserError
 from incrt_cli.sequences.alphabet import Alphabet
 from incrt_cli.sequences.fasta import read_fasta
 
@@ -65,7 +65,7 @@ class Join:
         # Of the smaller side: a few genomes against all of GISAID's metadata, or the reverse, is fine.
         joined = self.ledger.kept / min(self.ledger.read, rows.read)
         if joined < min_fraction or not self.ledger.kept:
-            raise UserError(self._too_few(joined, min_fraction))
+            raise LimitError(self._too_few(joined, min_fraction))
         return {
             "stages": {"sequences": self.ledger.as_dict(), "metadata": rows.as_dict()},
             "joined": self.ledger.kept,

@@ -13,6 +13,10 @@ from incrt_cli.errors import UserError
 Tokens = npt.NDArray[np.int32]
 
 
+class LimitError(UserError):
+    """A limit of the config was passed; without it there would be an account of all the rest."""
+
+
 @dataclass
 class LengthLimit:
     """Cuts records to rows. With `policy` error, `check` at the end names all that were too long."""
@@ -38,7 +42,7 @@ class LengthLimit:
     def check(self) -> None:
         # Only at the end: the longest of all is what the user needs to choose max_tokens.
         if self.policy == "error" and self.too_long:
-            raise UserError(
+            raise LimitError(
                 f"{self.too_long:,} records have more tokens than data.max_tokens = {self.max_tokens:,}; "
                 f"the longest has {self.longest:,}. For example: {', '.join(self.examples)}.\n"
                 "Raise data.max_tokens, or set data.too_long to truncate or window."

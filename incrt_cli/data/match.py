@@ -64,7 +64,8 @@ class Matcher:
         return self._find_loosely(name) if self._loose else Match(name, False)
 
     def _find_loosely(self, name: str) -> Match:
-        alike = self._index().get(loosened(name), [])
+        # Of an id without a letter nothing is left to compare by.
+        alike = self._index().get(key, []) if (key := loosened(name)) else []
         if len(alike) > 1:
             return Match(name, False, SEVERAL_ALIKE)
         return self._note(LOOSELY, name, alike[0]) if alike else Match(name, False)

@@ -12,6 +12,7 @@ from incrt_cli.errors import UserError
 from incrt_cli.files.tables import open_rows
 
 EMPTY, CONFLICT = -1, -2
+NO_ID = "no id"
 NO_LABEL, CONFLICTING, REPEATED = "no label", "id has conflicting labels", "id repeated with the same label"
 LINE_BREAK = "a line break in the cell (a stray quote?)"
 
@@ -34,6 +35,10 @@ class Labels:
         """Count one row. The first label of an id stands until another row contradicts it."""
         if "\n" in name or "\n" in label:
             self.drop(LINE_BREAK, _in_one_line(name, label))
+            return
+        if not name.strip():
+            # Else headers with an empty field, as in `A||2020`, would all mean this row.
+            self.drop(NO_ID, repr(name))
             return
         self.ledger.read += 1
         before = self.code.get(name, EMPTY)

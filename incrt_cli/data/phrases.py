@@ -58,7 +58,10 @@ def containment(texts: Sequence[str]) -> tuple[Ints, Ints]:
     left = (spans.starts + spans.lengths)[owner] - position
     inner: list[Ints] = []
     outer: list[Ints] = []
-    for length in range(1, int(spans.lengths.max(initial=0)) + 1):
+    # A phrase is shorter than its text. Without this bound one huge cell of a repeated word costs the
+    # square of its words, each of its positions matching its own beginning.
+    longest = int(spans.lengths.max(initial=0))
+    for length in range(1, int(spans.lengths[spans.lengths < longest].max(initial=0)) + 1):
         heads = np.flatnonzero(spans.lengths >= length)
         alive = left >= length
         alive[alive] = np.isin(spans.of(position[alive], length), spans.of(spans.starts[heads], length))

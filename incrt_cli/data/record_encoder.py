@@ -21,7 +21,9 @@ from incrt_cli.sequences.reference import Reference
 
 NO_SEQUENCE = "no letter in its sequence"
 SHORT, NO_KMER = "ends before the region does", "no k-mer in it"
+NOTHING_KNOWN = "no known letter in the region"
 UNALIGNED, UNKNOWN = "does not align to the reference", "more unknown letters than data.max_unknown"
+_START = 12  # letters: enough that another place in a genome does not begin alike
 ALPHABETS = {alphabet.name: alphabet for alphabet in (NUCLEOTIDE, PROTEIN)}
 
 
@@ -37,6 +39,7 @@ class EncodedRecord(NamedTuple):
     letters: Composition | None = None
     reverse: bool = False
     left_out: int = 0  # letters inserted into the region, which reference coordinates have no place for
+    start: bytes = b""  # how a region that is counted on the sequence itself begins
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ class RecordEncoder:
     def kmers(self) -> KmerEncoder:
         return KmerEncoder(self.k, self.stride, self.alphabet)
 
+    @property
+    def has_own_columns(self) -> bool:
+        return self.alignment == "file" and self.reference is None
+
     def encode(self, sequence: bytes, name: str) -> EncodedRecord:
         """Raises UserError, naming the record, when an alignment file's rows differ in length."""
         whole = digest(sequence)
@@ -81,17 +88,21 @@ class RecordEncoder:
         return self._placed(aligned, whole)
 
     def _align(self, sequence: bytes, name: str) -> Aligned | None:
-        if self.alignment == "reference":
-            assert self.reference is not None
-            return _aligner(self.reference, self.alphabet_name).align(sequence)
-        if self.reference is None:
+        if self.has_own_columns:
             return Aligned(sequence)
+        assert self.reference is not None
+        if self.alignment == "reference":
+            return _aligner(self.reference, self.alphabet_name).align(sequence)
         return as_given(name, sequence, self.reference, self.alphabet)
 
     def _raw(self, sequence: bytes, whole: int) -> EncodedRecord:
         if self.region is not None and len(sequence) < _end(self.region):
             return EncodedRecord([], SHORT, whole)
-        return self._tokens(_cut(sequence, self.region), whole, False, 0)
+        record = self._tokens(_cut(sequence, self.region), whole, False, 0)
+        if self.region is None:
+            return record
+        start = self.region.parts[0][0] - 1
+        return record._replace(start=sequence[start : start + _START])
 
     def _placed(self, aligned: Aligned, whole: int) -> EncodedRecord:
         if self.region is not None and len(aligned.columns) < _end(self.region):
@@ -104,6 +115,9 @@ class RecordEncoder:
         if _unknown_share(letters) > self.max_unknown:
             return EncodedRecord([], UNKNOWN, whole)
         found = differences(aligned, self.reference, self.region, self.alphabet)
+        if not letters.letters and not found.mutations:
+            # It would be encoded as a sequence that is known to equal the reference.
+            return EncodedRecord([], NOTHING_KNOWN, whole)
         return EncodedRecord(found.mutations, None, whole, letters, aligned.reverse)
 
     def _tokens(self, piece: bytes, whole: int, reverse: bool, inserted: int) -> EncodedRecord:
@@ -118,7 +132,9 @@ class RecordEncoder:
 
 
 def _unknown_share(letters: Composition) -> float:
-    return 1 - letters.letters / max(sum(letters), 1)
+    # A gap is known to be one. One division: 1 - 0.7 is a little more than 0.3, and equal is within.
+    total = sum(letters) - letters.gaps
+    return (total - letters.letters) / max(total, 1)
 
 
 def _end(region: Region) -> int:

@@ -116,5 +116,6 @@ def require_filled(sizes: Mapping[SplitName, int]) -> None:
     if empty:
         raise UserError(
             f"no record is left for the {' and '.join(empty)} split (records: {dict(sizes)}): "
-            "give more records, a larger fraction or a smaller data.min_class_size"
+            "give more records, a larger fraction or a smaller data.min_class_size (records that repeat each "
+            "other stay in one split)"
         )

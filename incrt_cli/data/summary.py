@@ -110,7 +110,8 @@ def _group_lines(summary: Mapping[str, Any]) -> list[str]:
     ordered = sorted(sizes.items(), key=lambda item: -item[1])
     shown = ", ".join(f"{name} {count:,}" for name, count in ordered[:_SHOWN_CLASSES])
     more = f" and {len(ordered) - _SHOWN_CLASSES:,} more" if len(ordered) > _SHOWN_CLASSES else ""
-    return [f"rolled up to {len(ordered):,} groups: {shown}{more}"]
+    how = summary["groups_by"]
+    return [f"for orientation, the classes rolled up {how}: {len(ordered):,} groups: {shown}{more}"]
 
 
 def _letter_lines(summary: Mapping[str, Any]) -> list[str]:

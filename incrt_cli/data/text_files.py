@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ _PARTS = {"dev": "validation", "valid": "validation", "val": "validation"}
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 _ORDER = ("train", "validation", "test")
 UNLABELLED = "-1"  # what GLUE writes for a hidden test label
+_HALF = re.compile(r"[\ud800-\udfff]")  # JSON can escape half of a surrogate pair, no encoding can write it
 _PARQUET, _HEAD = b"PAR1", 64  # a Parquet file's first bytes; how many bytes tell the format
 
 
@@ -40,9 +42,9 @@ class Part(NamedTuple):
 
 def find_files(path: Path) -> dict[str, list[Path]]:
     """The files of each part; a single file is all `train`. UserError when there is none to train on."""
-    if path.is_file():
+    if os.path.isfile(path):  # pathlib's raises for a name that is too long
         return {"train": [path]}
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise UserError(f"no such file or folder: {path.absolute()} (data.path)")
     found: dict[str, list[Path]] = {}
     for file in sorted(path.iterdir()):
@@ -120,11 +122,15 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
         raise UserError(f"{where} is not JSON: {error}. JSON lines have one object in each line") from error
     if not isinstance(found, dict):
         raise UserError(f"{where} is not a JSON object but {line.strip()[:40]!r}")
+    if _HALF.search(json.dumps(found, ensure_ascii=False)):
+        raise UserError(f"{where}: \\ud800 to \\udfff are halves of a character: one is alone")
     return found
 
 
 def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Cells as str, missing ones empty; whole numbers that a gap made floats are whole again."""
+    # Parquet written by pandas may name its columns by numbers, and a config names them by text.
+    frame.columns = [str(name) for name in frame.columns]
     return frame.convert_dtypes().astype("string").fillna("").astype(object)
 
 

@@ -42,11 +42,12 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
         return
     # spawn: a fork of a process that runs threads (torch's, a decompressor's) may deadlock.
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                waiting.append(_submit(pool, function, item))
                 if len(waiting) >= workers * _AHEAD:
                     yield waiting.popleft().result()
             while waiting:
@@ -56,8 +57,23 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
                 "a worker process died: for want of memory (set data.workers to a smaller number) or, "
                 "in a script of your own, because the call is not under `if __name__ == '__main__':`"
             ) from error
+        except BaseException:
+            # Nobody wants their results any more, and a batch that is hard to align takes many seconds.
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, function: Callable[[Item], Result], item: Item) -> Future[Result]:
+    # This may start a worker, which inherits the mask: until its initializer runs, a Ctrl-C would make it
+    # print a traceback of its own.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(function, item)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leave_interrupts_to_the_parent() -> None:

@@ -22,7 +22,7 @@ def regular_files(inputs: Mapping[str, str], folder: Path) -> Iterator[dict[str,
     The copies are removed at the end, also after an error; other inputs stay where they are. Raises
     UserError when a pipe holds nothing or is given twice, or when `folder` cannot be written.
     """
-    passing = {key: name for key, name in inputs.items() if name == STDIN or Path(name).is_fifo()}
+    passing = {key: name for key, name in inputs.items() if name == STDIN or _is_pipe(name)}
     for key, name in passing.items():
         if others := [other for other in passing if other != key and passing[other] == name]:
             raise UserError(
@@ -36,6 +36,13 @@ def regular_files(inputs: Mapping[str, str], folder: Path) -> Iterator[dict[str,
     with temporary_folder(folder, "input") as temporary:
         copies = {key: _copy(key, name, temporary) for key, name in passing.items()}
         yield {**paths, **copies}
+
+
+def _is_pipe(name: str) -> bool:
+    try:
+        return Path(name).is_fifo()
+    except OSError:
+        return False  # a name that is too long, say: whoever opens it tells what is wrong
 
 
 def _copy(key: str, name: str, folder: Path) -> Path:

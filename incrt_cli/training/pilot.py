@@ -10,18 +10,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
 from incrt_cli.config.schema import Config
+from incrt_cli.data.batches import epoch_batches, sequential_batches
 from incrt_cli.data.task import Batch, Task
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.training.device import precision, set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
 from incrt_cli.training.prepare import build_model
 
-_TIMED_STEPS = 3
+_TIMED_STEPS = 6
 GROWN = 32  # heads a layer of the larger pilot; the shipped tasks grew 14 to 24
 
 
@@ -44,29 +44,30 @@ class CostEstimate:
 
 
 def estimate_cost(config: Config, task: Task) -> CostEstimate:
-    """Times steps on the longest rows, where memory is tightest; nothing of it is kept.
+    """Times steps on the first batches of an epoch, after one on the longest rows, where memory is tightest.
 
     Raises UserError for a device that is absent; running out of memory is left to the caller.
     """
     device = set_up_process(config.train, config.seed)
     train = task.splits["train"]
-    size = min(config.train.batch_size, len(train))
-    batch = to_device(train.batch(np.argsort(train.lengths, kind="stable")[-size:]), device)
+    longest = sequential_batches(train.lengths, config.train.batch_size)[-1]
+    typical = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)[:_TIMED_STEPS]
+    pilots = [to_device(train.batch(rows), device) for rows in (longest, *typical)]
     sizes = [config.model.heads]
     if config.gate.enabled:
         sizes.append(min(config.gate.max_heads or GROWN, GROWN))
     batches = math.ceil(len(train) / config.train.batch_size)
     # The larger model comes last: a process's peak memory never falls again.
-    costs = [_cost(config, task, batch, device, heads) for heads in sorted(set(sizes))]
+    costs = [_cost(config, task, pilots, device, heads) for heads in sorted(set(sizes))]
     return CostEstimate(math.ceil(config.train.epochs * batches), costs)
 
 
-def _cost(config: Config, task: Task, batch: Batch, device: torch.device, heads: int) -> StepCost:
+def _cost(config: Config, task: Task, batches: Sequence[Batch], device: torch.device, heads: int) -> StepCost:
     shape = config.model.model_copy(update={"heads": heads})
     model = build_model(config.model_copy(update={"model": shape}), task).to(device)
     optimizer = build_optimizer(model, config.train)
 
-    def step() -> float:
+    def step(batch: Batch) -> float:
         started = time.perf_counter()
         with precision(config.train, device):
             loss = F.cross_entropy(model(batch.tokens, batch.mask), batch.labels)
@@ -76,8 +77,8 @@ def _cost(config: Config, task: Task, batch: Batch, device: torch.device, heads:
         float(loss.detach())  # waits for a GPU to finish
         return time.perf_counter() - started
 
-    step()  # allocations and kernels of the first one are no measure of the rest
-    seconds = statistics.median(step() for _ in range(_TIMED_STEPS))
+    step(batches[0])  # allocations and kernels of the first one are no measure of the rest
+    seconds = statistics.mean(step(batch) for batch in batches[1:])
     return StepCost(heads, count_parameters(model), seconds, _peak_mib(device))
 
 

@@ -52,6 +52,14 @@ def test_sound_data_passes_with_account_and_estimate(
     }
 
 
+def test_a_config_that_cannot_be_read_is_a_json_object_too(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["data", "check", str(config), "data.k=nine", "--json"]) == 2
+    found = as_json(capsys)
+    assert "data.k: expected a whole number" in found["problems"][0] and found["account"] is None
+
+
 def test_the_table_says_the_same_and_no_run_folder_is_made(
     config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrt_cli.config.load import dump_config, load_config
+from incrt_cli.config.schema import FastaData
 from incrt_cli.config.yaml_lines import YamlError, dump, parse
 from incrt_cli.errors import UserError
 
@@ -155,3 +156,16 @@ def test_paths_that_cannot_be_read_are_named_in_full(tmp_path: Path, monkeypatch
         with pytest.raises(UserError) as error:
             load_config(Path(path))
         assert str(error.value) == f"{(tmp_path / path).absolute()}: {message}"
+
+
+def test_a_dash_on_the_command_line_is_standard_input() -> None:
+    base = {"name": "n", "data": {"kind": "fasta", "metadata": "m.tsv"}}
+    data = load_config(None, ["data.sequences=-"], base).data
+    assert isinstance(data, FastaData) and data.sequences == "-"
+
+
+def test_sizes_that_compiled_libraries_cannot_take_are_refused() -> None:
+    base = {"name": "n", "data": {"kind": "text", "path": "t.tsv"}}
+    for key in ("vocabulary_size", "min_frequency"):
+        with pytest.raises(UserError, match=f"data.{key}: expected a whole number"):
+            load_config(None, [f"data.{key}={10**30}"], base)

@@ -100,7 +100,7 @@ DATA = [
     (
         "name: x\ndata: {kind: text, min_frequency: 0}",
         [
-            "2: data.min_frequency: expected a whole number > 0, got 0",
+            "2: data.min_frequency: expected a whole number > 0 and <= 2147483647, got 0",
             "2: data: give exactly one of data.path and data.hub",
         ],
     ),

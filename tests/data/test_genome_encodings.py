@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,21 @@ def test_what_does_not_align_or_is_mostly_unknown_is_dropped_by_name(tmp_path: P
     assert dropped["encoded"]["kept"] == 30
 
 
+def test_a_share_of_unknown_letters_equal_to_the_limit_is_within_it(tmp_path: Path) -> None:
+    records = [*two_variants(), ("n", "N" * 270 + REFERENCE[270:], "A")]
+    task = build(tmp_path, records, alignment="none", max_unknown=0.3)
+    assert task.summary["records"]["stages"]["encoded"]["kept"] == 31
+
+
+def test_a_region_of_which_nothing_is_known_is_not_taken_for_the_references(tmp_path: Path) -> None:
+    start, end = GENE
+    blank = REFERENCE[: start - 1] + "N" * (end - start + 1) + REFERENCE[end:]
+    task = build(tmp_path, [*two_variants(), ("n", blank, "A")], encoding="mutations", region="X")
+    assert task.summary["records"]["stages"]["encoded"]["dropped"] == {
+        "no known letter in the region": {"count": 1, "examples": ["n"]}
+    }
+
+
 def test_processes_and_this_one_encode_alike(tmp_path: Path) -> None:
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
@@ -140,6 +156,12 @@ def test_a_row_of_another_length_is_no_part_of_the_alignment(tmp_path: Path) -> 
     records = [*aligned_records(), ("odd", REFERENCE[:-1], "A")]
     with pytest.raises(UserError, match="'odd' has 899 columns and the reference 'reference' 900"):
         build(tmp_path, records, alignment="file", encoding="mutations")
+
+
+def test_rows_of_different_lengths_are_no_alignment(tmp_path: Path) -> None:
+    records = [*aligned_records(), ("odd", REFERENCE[:-1], "A")]
+    with pytest.raises(UserError, match=r"is no alignment: 'g0' has 900 columns and 'odd' 899"):
+        build_task(genomes(tmp_path, records, alignment="file"), "task", lambda line: None)
 
 
 PROTEIN = "MFVFLVLLPLVSSQCVNLTTRTQLPPAYTNSFTRGVYYPDKVFRSSVLHSTQDLFLPFFSNVTWFHAIHVSGTNGTKRFDNPVLPFNDGVYFAS"
@@ -169,6 +191,38 @@ def test_classes_may_be_the_groups_of_the_labels(tmp_path: Path) -> None:
     assert encoded["dropped"] == {
         "label without a group in data.groups": {"count": 10, "examples": ["label B.3"]}
     }
+    rest = build(
+        tmp_path, records, encoding="mutations", groups=str(groups), predict="group", other_group="rest"
+    )
+    assert list(rest.labels) == ["Alpha", "Beta", "rest"]
+    assert rest.summary["records"]["stages"]["encoded"]["kept"] == 40
+    assert any("1 labels with 10 records have no group: B.3 (10)" in note for note in rest.summary["notes"])
+
+
+def test_labels_can_be_left_out_by_name(tmp_path: Path) -> None:
+    records = [(n, s, "?" if i < 4 else "AB"[i % 2]) for i, (n, s, _) in enumerate(two_variants())]
+    task = build(tmp_path, records, encoding="mutations", drop_labels=["?"])
+    assert list(task.labels) == ["A", "B"]
+    assert task.summary["records"]["stages"]["encoded"]["dropped"] == {
+        "label in data.drop_labels": {"count": 4, "examples": ["label ?"]}
+    }
+    with pytest.raises(UserError, match=r"data\.drop_labels: no record has the label 'x'"):
+        build(tmp_path, records, encoding="mutations", drop_labels=["x"])
+
+
+def test_a_region_that_begins_elsewhere_in_many_sequences_is_a_warning(tmp_path: Path) -> None:
+    task = build(tmp_path, two_variants(), region="301:600", alignment="none", k=3, stride=3)
+    (warning,) = (note for note in task.summary["notes"] if note.startswith("warning: "))
+    assert warning.startswith("warning: 25 of 30 sequences begin otherwise in region 301:600")
+    straight = [(name, REFERENCE, label) for name, _, label in two_variants()]
+    task = build(tmp_path, straight, region="301:600", alignment="none", k=3, stride=3)
+    assert not [note for note in task.summary["notes"] if note.startswith("warning: ")]
+
+
+def test_a_pipe_of_groups_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "groups")
+    with pytest.raises(UserError, match="groups is not a regular file"):
+        build(tmp_path, two_variants(), groups=str(tmp_path / "groups"))
 
 
 def test_a_synthetic_population_comes_with_a_reference_to_align_to() -> None:
@@ -186,14 +240,14 @@ def test_a_synthetic_population_comes_with_a_reference_to_align_to() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"encoding": "mutations"}, "data.reference is missing"),
-        ({"region": "S"}, "data.genes is missing"),
-        ({"region": "S", "genes": "g"}, "needs aligned sequences"),
+        ({"encoding": "mutations"}, "data.reference missing: data.encoding"),
+        ({"region": "S"}, "data.genes and data.reference missing: data.region: S is the name"),
+        ({"region": "S", "genes": "g"}, "data.reference missing"),
         (
             {"encoding": "mutations", "reference": "r", "alignment": "none"},
             "needs aligned sequences",
         ),
-        ({"predict": "group"}, "data.groups is missing"),
+        ({"predict": "group"}, "data.groups missing"),
         ({"alphabet": "protein"}, "at most 3"),
     ],
 )

@@ -34,7 +34,7 @@ def test_a_header_offers_itself_its_first_word_and_its_fields() -> None:
     assert header_id("plain", "field 2 of the header (cut at |)") == "plain"
 
 
-@pytest.mark.parametrize("name", ["a, b", "it's", "x/y z", "München", "01", "NA", 'q"q', "\u00a0x", ""])
+@pytest.mark.parametrize("name", ["a, b", "it's", "x/y z", "München", "01", "NA", 'q"q', "\u00a0x"])
 def test_a_literal_id_is_found_as_it_is(name: str) -> None:
     assert Matcher(WHOLE, table(name, "other"), loose=True).find(name) == Match(name, True)
 
@@ -54,6 +54,11 @@ def test_spaces_underscores_and_the_prefix_are_left_aside_where_no_id_is_equal(
     assert matcher.find(in_fasta) == Match(in_table, True)
     assert matcher.notes() == [f"joined {LOOSELY}: 1 (e.g. {in_fasta} = {in_table})"]
     assert not Matcher(WHOLE, table(in_table), loose=False).find(in_fasta).found
+
+
+@pytest.mark.parametrize("header", ["", "nobody||2020", "hCoV-19/", "__"])
+def test_nothing_is_joined_by_an_empty_id(header: str) -> None:
+    assert not Matcher(WHOLE, table("", "_", "x"), loose=True).find(header).found
 
 
 def test_a_literal_id_wins_over_one_that_is_only_alike() -> None:

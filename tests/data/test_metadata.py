@@ -76,13 +76,14 @@ def test_columns_that_share_a_name_hold_no_ids_by_guess_and_none_by_name(path: P
 def test_an_id_has_one_label_or_none(path: Path) -> None:
     rows = [
         ["once", "A"], ["twice", "A"], ["twice", "A"], ["torn", "A"], ["torn", "B"], ["torn", "A"],
-        ["empty", " "], ["late", ""], ["late", "C"],
+        ["empty", " "], ["late", ""], ["late", "C"], ["", "D"], [" ", "D"],
     ]  # fmt: skip
     labels = read_labels(write_table(path, ["id", "label"], rows), "id", "label")
     assert labels.names == ["A", "B", "C"]
     assert labels.code == {"once": 0, "twice": 0, "torn": CONFLICT, "empty": EMPTY, "late": 2}
-    assert labels.ledger.read == 9
+    assert labels.ledger.read == 11
     assert dropped(labels) == {
+        "no id": (2, ["''", "' '"]),
         "id repeated with the same label": (1, ["twice"]),
         "id has conflicting labels": (3, ["torn"]),
         "no label": (2, ["empty", "late"]),

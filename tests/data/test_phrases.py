@@ -23,6 +23,11 @@ def test_containment_is_that_of_the_words(texts: list[str]) -> None:
     assert found == {(i, j) for i in n for j in n if contains(texts[j], texts[i])}
 
 
+def test_one_huge_text_of_a_repeated_word_takes_linear_time() -> None:
+    inner, _ = containment(["word " * 1_000_000, "word word", "other"])
+    assert set(inner.tolist()) == {1}
+
+
 def test_words_are_not_letters() -> None:
     inner, _ = containment(["he sat there", "the he sat therefore", "sat"])
     assert inner.tolist() == [2, 2]

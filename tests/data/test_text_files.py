@@ -71,6 +71,7 @@ def test_rows_that_cannot_be_used_are_counted_with_file_and_line(tmp_path: Path)
     [
         (b'{"text": "a"}\n{"text": \n', ", line 2 is not JSON: .*one object in each line"),
         (b'{"text": "a"}\n\n["a"]\n', ", line 3 is not a JSON object but '.\"a\".'"),
+        (b'{"text": "a\\ud800"}\n', ", line 1: .* halves of a character"),
         (b"{" + b'"a":[' * 100_000, ", line 1 is not JSON"),
         (FORMATS["parquet"][:-9], " is a damaged Parquet file"),
         (FORMATS["parquet"][:40] + FORMATS["parquet"][60:], " is a damaged Parquet file"),
@@ -85,6 +86,16 @@ def test_a_file_that_cannot_be_read_is_named_with_the_line(
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"{path}{complaint}"):
         read(tmp_path)
+
+
+def test_columns_that_are_numbers_are_named_by_their_text(tmp_path: Path) -> None:
+    pd.DataFrame([["a", "1"]], columns=[0, 1]).to_parquet(tmp_path / "train.parquet")
+    assert list(read_files(find_files(tmp_path))["train"].frame.columns) == ["0", "1"]
+
+
+def test_a_name_that_is_too_long_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file or folder"):
+        find_files(tmp_path / ("x" * 300))
 
 
 def test_the_account_balances_with_rows_that_could_not_be_used(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -68,3 +69,25 @@ def test_items_are_taken_only_a_little_ahead_of_the_results() -> None:
 def test_batches_hold_every_item_once() -> None:
     assert list(batched(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(batched([], 3)) == [] and available_cores() >= 1
+
+
+def sleep_long(number: int) -> int:
+    time.sleep(60 if number else 0)
+    return number
+
+
+def test_whoever_wants_no_more_results_does_not_wait_for_them() -> None:
+    results = ordered_map(sleep_long, range(3), 2)
+    assert next(results) == 0
+    began = time.monotonic()
+    results.close()
+    assert time.monotonic() - began < 30
+
+
+def interrupts_are_blocked(number: int) -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_an_interrupt_cannot_reach_a_worker_that_is_starting() -> None:
+    assert all(ordered_map(interrupts_are_blocked, range(3), 2))
+    assert not interrupts_are_blocked(0)

@@ -55,6 +55,8 @@ def test_hashes_are_of_the_bytes_and_of_regular_files_only(path: Path, tmp_path:
         file_sha256(tmp_path)
     with pytest.raises(UserError, match=f"cannot open {tmp_path / 'absent'}: No such file"):
         file_sha256(tmp_path / "absent")
+    with pytest.raises(UserError, match="cannot open .*: File name too long"):
+        file_sha256(tmp_path / ("x" * 300))
 
 
 def test_a_file_that_is_as_it_was_is_not_read_again(path: Path, memo: Path) -> None:

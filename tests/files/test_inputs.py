@@ -66,6 +66,8 @@ def test_where_nothing_passes_by_nothing_is_written(folder: Path) -> None:
     with regular_files({"data.path": "absent.tsv"}, folder) as paths:
         assert paths == {"data.path": Path("absent.tsv")}
     assert not folder.exists()
+    with regular_files({"data.path": "x" * 300}, folder) as paths:
+        assert paths == {"data.path": Path("x" * 300)}
 
 
 @pytest.mark.usefixtures("stdin")
