@@ -75,13 +75,17 @@ def _lines(problems: list[str], warnings: list[str], cost: CostEstimate | None) 
         for step in cost.costs:
             total = step.seconds * cost.steps
             lines.append(
-                f"estimate, {step.heads} heads a layer: {cost.steps:,} steps of {step.seconds * 1e3:,.0f} ms "
+                f"estimate with {_heads(step.heads)}: {cost.steps:,} steps of {1e3 * step.seconds:,.0f} ms "
                 f"= {_duration(total)}; {step.parameters:,} parameters, peak memory {step.peak_mib:,.0f} MiB"
             )
         lines.append(
             "(timed just now on batches of the first epoch; evaluation, gate and baseline come on top)"
         )
     return lines or ["nothing to complain about"]
+
+
+def _heads(count: int) -> str:
+    return "1 head" if count == 1 else f"{count} heads"
 
 
 def _duration(seconds: float) -> str:

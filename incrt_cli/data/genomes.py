@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +22,10 @@ from incrt_cli.data.rows import RowWriter
 from incrt_cli.data.workers import available_cores, batched, ordered_map
 from incrt_cli.errors import UserError
 from incrt_cli.files.checksums import file_sha256
-from incrt_cli.files.inputs import regular_files
+from incrt_cli.files.inputs import STDIN, regular_files
 from incrt_cli.files.tables import read_header
+from incrt_cli.sequences.align import require_minimap
+from incrt_cli.sequences.alphabet import NUCLEOTIDE
 from incrt_cli.sequences.fasta import first_headers
 from incrt_cli.sequences.genes import Region, read_genes, resolve_region
 from incrt_cli.sequences.orientation import Orientation
@@ -53,8 +56,11 @@ def encode_genomes(data: FastaData, say: Say) -> Encoded:
 
     Raises UserError for unreadable files, absent columns, too few joined records, too long ones.
     """
+    if data.aligned_by == "reference" and data.alphabet == NUCLEOTIDE.name:
+        require_minimap()  # before anything is read
     folder = cache_folder(data.cache_dir)
     given = {f"data.{key}": name for key in _INPUTS if (name := getattr(data, key)) is not None}
+    _require_all(given)
     with regular_files(given, folder) as paths:
         sha256 = {given[key]: file_sha256(path, folder) for key, path in paths.items()}
         local = data.model_copy(update={key.removeprefix("data."): str(path) for key, path in paths.items()})
@@ -64,6 +70,17 @@ def encode_genomes(data: FastaData, say: Say) -> Encoded:
         key = {"files": list(sha256.values()), **data.model_dump(include=_ENCODING)}
         entry = get_or_make(folder, key, size, partial(_make, local, encoder, say))
     return Encoded(entry, encoder, sha256)
+
+
+def _require_all(given: Mapping[str, str]) -> None:
+    """All missing files at once: each might take a download."""
+    missing = [f"{key}={Path(name).absolute()}" for key, name in given.items() if not _exists(name)]
+    if missing:
+        raise UserError(f"no such file: {', '.join(missing)}")
+
+
+def _exists(name: str) -> bool:
+    return name == STDIN or os.path.exists(name)
 
 
 def _make(data: FastaData, encoder: RecordEncoder, say: Say, writer: RowWriter) -> dict[str, Any]:
@@ -132,7 +149,7 @@ def _encode(join: Join, encoder: RecordEncoder, encoding: Encoding, workers: int
         for (name, label), record in zip(batch, records, strict=True):
             encoding.add(name, label, record)
         if time.monotonic() > next_line:
-            say(f"  {join.ledger.read:,} sequences read, {encoding.ledger.kept:,} kept")
+            say(f"  {join.ledger.read:,} sequences read, {encoding.ledger.kept:,} encoded so far")
             next_line += _SECONDS_BETWEEN_LINES
 
 

@@ -110,4 +110,9 @@ def read_labels(path: Path, id_column: str, label_column: str) -> Labels:
             f"{reason}: {entry['count']:,}" for reason, entry in labels.ledger.dropped.items()
         )
         raise UserError(f"{path.absolute()}: none of its {labels.ledger.read:,} rows can be used ({reasons})")
+    if not labels.names:
+        raise UserError(
+            f"{path.absolute()}: column {label_column!r} (data.label) is empty in all {labels.ledger.read:,} "
+            "rows: choose another one, or data.label=null to have it guessed"
+        )
     return labels

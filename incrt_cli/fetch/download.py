@@ -186,5 +186,5 @@ def _advice(url: str, error: Unreachable) -> str:
     return (
         f"cannot reach {urlsplit(url).hostname}: {error}.\n"
         f"Check the connection (behind a proxy, HTTPS_PROXY), or fetch {url}\n"
-        "on another machine and name the local file, as in data.sequences=FILE."
+        "on another machine and name the local file in the config or as data.KEY=FILE."
     )

@@ -58,5 +58,7 @@ def classes_table(run: Run) -> Table | None:
 
 
 def _class_line(item: dict[str, Any]) -> tuple[str, ...]:
-    scores = tuple(percent(number(item, key)) for key in ("precision", "recall", "f1"))
+    # Of a class without test records there is nothing to say; 0.0 would read as a failure.
+    tested = bool(number(item, "support"))
+    scores = tuple(percent(number(item, key) if tested else None) for key in ("precision", "recall", "f1"))
     return (str(item.get("label")), decimal(number(item, "support"), 0), *scores)

@@ -128,6 +128,11 @@ def _self_score(own: bytes) -> float:
     return float(sum(own.count(letter.encode()) * _MATRIX[letter, letter] for letter in _MATRIX.alphabet))
 
 
+def require_minimap() -> None:
+    """Raises UserError where the optional package is not installed."""
+    _mappy()
+
+
 def _mappy() -> Any:
     try:
         return import_module("mappy")

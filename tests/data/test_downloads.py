@@ -184,3 +184,21 @@ def test_every_unusable_row_has_its_reason_and_both_sides_balance(tmp_path: Path
     assert {reason: entry["count"] for reason, entry in stages["metadata"]["dropped"].items()} == reasons
     for ledger in stages.values():
         assert ledger["read"] == ledger["kept"] + sum(e["count"] for e in ledger["dropped"].values())
+
+
+def test_all_missing_files_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        build(tmp_path, str(tmp_path / "a"), str(tmp_path / "b"), reference=str(tmp_path / "c"))
+    expected = ", ".join(
+        f"data.{key}={tmp_path / name}"
+        for key, name in (("sequences", "a"), ("metadata", "b"), ("reference", "c"))
+    )
+    assert str(error.value) == f"no such file: {expected}"
+
+
+def test_a_missing_aligner_is_said_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mappy", None)
+    with pytest.raises(UserError, match=r"pip install 'incrt\[align\]'"):
+        build(tmp_path, fasta(IDS), b"\xff not a table", reference=str(tmp_path / "none"))

@@ -126,3 +126,10 @@ def test_a_table_without_a_usable_row_is_refused(path: Path, content: str, compl
 def test_a_very_wide_table_is_not_listed_whole() -> None:
     with pytest.raises(UserError, match="c29 and 970 more"):
         choose([f"c{i}" for i in range(1000)], None, LABELS, "data.label", "table")
+
+
+def test_an_empty_label_column_is_said_to_be_one(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "m.tsv", ["id", "label"], [("a", ""), ("b", " ")])
+    with pytest.raises(UserError) as error:
+        read_labels(path, "id", "label")
+    assert str(error.value).startswith(f"{path}: column 'label' (data.label) is empty in all 2 rows: choose")
