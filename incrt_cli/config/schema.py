@@ -99,7 +99,24 @@ class TextData(_DataSection):
         return self
 
 
-Data = Annotated[SyntheticData | FastaData | TextData, Field(discriminator="kind")]
+class DialData(_DataSection):
+    """Sequences whose label takes a known number of content-based look-ups."""
+
+    kind: Literal["dial"]
+    lookups: Positive = 5
+    fillers: Count = 4  # tokens of a sequence that say nothing
+    examples: Positive = 6000
+    dial_seed: Seed = 0
+
+    @field_validator("lookups")
+    @classmethod
+    def _no_draw(cls, value: int) -> int:
+        if value % 2 == 0:
+            raise ValueError("expected an odd number, so that a majority never ties")
+        return value
+
+
+Data = Annotated[SyntheticData | FastaData | TextData | DialData, Field(discriminator="kind")]
 
 
 class ModelSection(Section):
@@ -119,7 +136,7 @@ class GateSection(Section):
     """METHOD §2-§4; the symbols are named there."""
 
     enabled: bool = True  # false: a static model
-    variant: Literal["paper"] = "paper"
+    variant: Literal["paper", "significance", "notebook"] = "paper"
     growth_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.10  # tau
     prune_ratio: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5  # phi_g / theta_w
     threshold: Literal["initial", "current"] = "initial"
@@ -137,6 +154,15 @@ class GateSection(Section):
     prune_patience: Positive = 5  # checks
     prune_guard: PositiveFloat | None = 0.05  # nats on one batch; None: never undo
     max_heads: Positive | None = None  # per layer
+    # significance alone (METHOD §4.2): the task's demand, on training records that are set apart
+    probe_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # of the training records
+    parts: Annotated[int, Field(ge=4)] = 16  # R; one half finds a direction, the other judges it
+    part_size: Positive = 16  # rows
+    critical_t: PositiveFloat = 4.8  # R = 16: one in a thousand
+    consecutive: Positive = 2  # checks
+    capture: bool = True
+    expansion: Annotated[float, Field(ge=0.0)] = 0.0
+    rival: Literal["newest", "best"] = "newest"
 
 
 class TrainSection(Section):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from incrt_cli.config.schema import FastaData, SyntheticData, TextData
+from incrt_cli.config.schema import DialData, FastaData, SyntheticData, TextData
 from incrt_cli.data.assemble import Columns, Parts, assemble
 from incrt_cli.data.cache import Entry
+from incrt_cli.data.dial import encode_dial
 from incrt_cli.data.genomes import encode_genomes
 from incrt_cli.data.ledger import EXAMPLES
 from incrt_cli.data.split import LEFT_OUT, assign, large_classes
@@ -23,7 +24,7 @@ _SMALL = "class smaller than data.min_class_size"
 _ENCODING = {"k", "stride", "region", "max_tokens", "too_long"}
 
 
-def build_task(data: SyntheticData | FastaData | TextData, name: str, say: Say) -> Task:
+def build_task(data: SyntheticData | FastaData | TextData | DialData, name: str, say: Say) -> Task:
     """Read, join, encode (or take from the cache) and split; `say` gets progress and the account.
 
     Raises UserError for anything in the data or its description that cannot be used; nothing is
@@ -31,7 +32,12 @@ def build_task(data: SyntheticData | FastaData | TextData, name: str, say: Say) 
     """
     if isinstance(data, SyntheticData):
         data = cached_population(data, say)
-    parts = _text_parts(data, say) if isinstance(data, TextData) else _genome_parts(data, say)
+    if isinstance(data, TextData):
+        parts = _text_parts(data, say)
+    elif isinstance(data, DialData):
+        parts = _dial_parts(data, say)
+    else:
+        parts = _genome_parts(data, say)
     task = assemble(parts, data, name)
     for line in summary_lines(task.summary):
         say(line)
@@ -96,4 +102,25 @@ def _text_parts(data: TextData, say: Say) -> Parts:
     return Parts(
         encoded.entry.rows, columns, columns.label[columns.first], columns.split[columns.first],
         account["labels"], vocabulary, account["vocabulary_size"], summary, encoded.sha256,
+    )  # fmt: skip
+
+
+def _dial_parts(data: DialData, say: Say) -> Parts:
+    entry = encode_dial(data, say)
+    say(_where(entry))
+    account, columns = entry.account, Columns(entry.rows)
+    split = assign(
+        columns.label, columns.digest, data.validation_fraction, data.test_fraction, data.split_seed
+    )
+    stage = {"read": data.examples, "kept": data.examples, "dropped": {}}
+    summary = {
+        "notes": [f"drawn here: {data.lookups} look-ups decide the label"],
+        "records": {"stages": {"drawn": stage}},
+        "classes_left_out": {},
+        "tokens_lost": lost(account["tokens"]),
+    }
+    vocabulary = {"kind": "dial", **data.model_dump(include={"lookups", "fillers", "max_tokens"})}
+    return Parts(
+        entry.rows, columns, columns.label, split, account["labels"],
+        vocabulary, entry.account["vocabulary_size"], summary, {},
     )  # fmt: skip

@@ -50,6 +50,11 @@ class EncodedSplit:
         # Arrow tables, not lists of Python integers, come out of the dataset from here on.
         object.__setattr__(self, "tokens", self.tokens.with_format("arrow"))
 
+    def subset(self, rows: np.ndarray) -> EncodedSplit:
+        """`rows` of this split, in that order."""
+        chosen = (self.lengths[rows], self.labels[rows], self.records[rows], self.seen[rows])
+        return EncodedSplit(self.tokens.select(rows), *chosen)
+
     def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
         """Rows `indices` in that order, padded to the longest of them."""
         chosen = np.asarray(indices, dtype=np.int64)

@@ -17,7 +17,9 @@ from incrt_cli.growth.birth import newborn_head, random_plane
 from incrt_cli.growth.gate import Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.paper_gate import PaperGate
+from incrt_cli.growth.probe import LayerProbe, Parts, TaskProbe
 from incrt_cli.growth.records import Certificate, Check, Event
+from incrt_cli.growth.significance_gate import SignificanceGate
 from incrt_cli.growth.surgery import add_head, remove_head
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.model.layer import Layer
@@ -47,8 +49,16 @@ class GrowthController:
     Births draw from a generator of their own, so they do not shift dropout.
     """
 
-    def __init__(self, model: Classifier, optimizer: Optimizer, settings: GateSection, seed: int) -> None:
+    def __init__(
+        self,
+        model: Classifier,
+        optimizer: Optimizer,
+        settings: GateSection,
+        seed: int,
+        parts: Parts | None = None,
+    ) -> None:
         self._model = model
+        self._task_probe = TaskProbe(model, parts) if parts is not None else None
         self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
@@ -56,7 +66,14 @@ class GrowthController:
 
     def _site(self, index: int, layer: Layer) -> _Site:
         width, device = layer.bank.width, layer.bank.input_projection.device
-        gate = PaperGate(self._settings, index, width, self._generator)
+        gate: Gate
+        if self._settings.variant == "significance":
+            assert self._task_probe is not None
+            gate = SignificanceGate(
+                self._settings, index, width, LayerProbe(self._task_probe, index, layer)
+            )
+        else:
+            gate = PaperGate(self._settings, index, width, self._generator)
         moment = RunningMoment(width, self._settings.decay, device)
         heads = list(range(layer.bank.heads))
         return _Site(index, layer, gate, moment, heads, len(heads))
@@ -76,6 +93,8 @@ class GrowthController:
                     current = site.moment.fold()
                     seen.append(energy(directional_operator(current, bank.w_q, bank.w_k)))
         self.observe(False)
+        if self._task_probe is not None:
+            self._task_probe.refresh(0)
         return [
             site.gate.calibrate(site.operator(), statistics.median(seen), len(site.heads))
             for site, seen in zip(self._sites, gammas, strict=True)
@@ -101,6 +120,8 @@ class GrowthController:
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer."""
         checks, events = [], []
+        if self._task_probe is not None:
+            self._task_probe.refresh(step)
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))

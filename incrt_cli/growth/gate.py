@@ -38,11 +38,11 @@ Decision = Grow | Prune | None
 
 @dataclass(frozen=True)
 class EnergyChange:
-    """Γ before and after an event and its ΔW, all at the same C and M_a."""
+    """Γ before and after an event and its ΔW, all at the same C and M_a; no ΔW where a gate has no W."""
 
     gamma_before: float
     gamma_after: float
-    delta_w: float
+    delta_w: float | None
 
 
 class Gate(Protocol):

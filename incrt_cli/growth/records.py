@@ -10,7 +10,11 @@ EventKind = Literal["birth", "prune", "prune_undone"]
 
 @dataclass(frozen=True)
 class Check:
-    """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart."""
+    """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart.
+
+    Of a gate that sizes by demand, `lambda_max` is the cross-fitted quotient of the leading direction, `theta`
+    what it would have to exceed to be significant, and W and pruning do not apply.
+    """
 
     step: int
     layer: int
@@ -18,14 +22,17 @@ class Check:
     lambda_max: float
     lambda_min: float
     theta: float
-    phi_g: float
+    phi_g: float | None
     gamma: float
     captured_share: float
     min_release: float | None  # min √E_h over heads that own a plane
-    w: float
-    drift_w: float
+    w: float | None
+    drift_w: float | None
     tracker_error: float | None  # |λ̂ − λ|/Γ, at exact looks with a tracker
     exact: bool
+    newborn_rate: float | None = None  # how fast a head born now would lower the loss
+    rival_rate: float | None = None  # how fast the head it is weighed against still does
+    rates: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -40,11 +47,11 @@ class Event:
     lambda_max: float | None
     lambda_min: float | None
     theta: float
-    phi_g: float
+    phi_g: float | None
     release: float | None  # √E_h of a pruned head
     gamma_before: float
     gamma_after: float
-    delta_w: float
+    delta_w: float | None
     loss_before: float
     loss_after: float
     parameters: int  # of the whole model, after the event
@@ -65,7 +72,7 @@ class Certificate:
     lambda_max: float
     lambda_min: float
     theta: float
-    phi_g: float
+    phi_g: float | None
     min_release: float | None
     gamma: float
     captured_share: float
@@ -74,8 +81,8 @@ class Certificate:
     quiet_checks: int
     stopped_by_itself: bool
     tracker_error: float | None  # the largest seen at an exact look
-    w_start: float
-    w_end: float
-    w_events: float  # sum of the events' ΔW
-    w_drift: float  # sum of all other changes of W
-    event_limit: float  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run
+    w_start: float | None
+    w_end: float | None
+    w_events: float | None  # sum of the events' ΔW
+    w_drift: float | None  # sum of all other changes of W
+    event_limit: float | None  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from incrt_cli.config.schema import Config
 from incrt_cli.data.batches import epoch_batches
 from incrt_cli.data.build import build_task
-from incrt_cli.data.task import Batch, Task
+from incrt_cli.data.task import Batch, EncodedSplit, Task
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.probe import Parts
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
@@ -46,9 +48,35 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
     if config.gate.enabled:
-        controller = GrowthController(model, optimizer, config.gate, config.seed)
+        parts = None
+        if config.gate.variant == "significance":
+            task, probe = set_apart(task, config.gate.probe_fraction, config.seed)
+            parts = held_out_parts(probe, config, device)
+        controller = GrowthController(model, optimizer, config.gate, config.seed, parts)
         predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
     return Prepared(config, device, task, model, optimizer, controller, predictions)
+
+
+def set_apart(task: Task, fraction: float, seed: int) -> tuple[Task, EncodedSplit]:
+    """`task` without a share of its training records, and those: windows of a record stay together."""
+    train = task.splits["train"]
+    records = np.unique(train.records)
+    chosen = np.random.default_rng([seed, 1]).permutation(len(records))[: round(fraction * len(records))]
+    held = np.isin(train.records, records[chosen])
+    splits = {**task.splits, "train": train.subset(np.flatnonzero(~held))}
+    return replace(task, splits=splits), train.subset(np.flatnonzero(held))
+
+
+def held_out_parts(probe: EncodedSplit, config: Config, device: torch.device) -> Parts:
+    """R parts a look, drawn anew each time as a function of seed and step."""
+    gate = config.gate
+
+    def draw(step: int) -> Iterator[Batch]:
+        order = np.random.default_rng([config.seed, 2, step]).permutation(len(probe))
+        for rows in np.array_split(order[: gate.parts * gate.part_size], gate.parts):
+            yield to_device(probe.batch(rows), device)
+
+    return draw
 
 
 def build_model(config: Config, task: Task) -> Classifier:
