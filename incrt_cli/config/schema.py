@@ -156,9 +156,11 @@ class GateSection(Section):
     max_heads: Positive | None = None  # per layer
     # significance alone (METHOD §4.2): the task's demand, on training records that are set apart
     probe_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # of the training records
-    parts: Annotated[int, Field(ge=4)] = 16  # R; one half finds a direction, the other judges it
-    part_size: Positive = 16  # rows
-    critical_t: PositiveFloat = 4.8  # R = 16: one in a thousand
+    search_rows: Positive = 1024  # training rows that propose a direction
+    parts: Annotated[int, Field(ge=4)] = 8  # R, that judge it
+    part_size: Positive = 64  # rows
+    demand: Literal["operator", "form"] = "form"
+    critical_t: PositiveFloat = 4.8  # R = 8: one in a thousand
     consecutive: Positive = 2  # checks
     capture: bool = True
     expansion: Annotated[float, Field(ge=0.0)] = 0.0

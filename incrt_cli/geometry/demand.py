@@ -50,17 +50,30 @@ def evidence(figures: Tensor) -> Evidence:
     return Evidence(mean, 0.0, 0.0 if mean == 0.0 else float("inf") * mean)
 
 
-def cross_fitted_demand(second_moment: Tensor, parts: Tensor, basis: Tensor) -> Demand:
-    """`parts` holds D_r (R × d × d, R ≥ 4); `second_moment` is C (d × d), `basis` Q (d × r)."""
+def judged_demand(second_moment: Tensor, search: Tensor, judges: Tensor, basis: Tensor, kind: str) -> Demand:
+    """`search` D (d × d) proposes a direction, `judges` D_r (R × d × d, R ≥ 2) say whether it is real;
+    `second_moment` is C (d × d), `basis` Q (d × r).
+    """
     outside = complement(basis)
-    identity = torch.eye(len(second_moment), dtype=torch.float64, device=parts.device)
-    operators = [dense(DirectionalOperator(second_moment, part.double(), identity)) for part in parts]
-    # Everything below happens inside the complement, where P⊥ is the identity.
-    inside = outside.T @ torch.stack(operators) @ outside
-    leading = torch.linalg.eigh(inside[::2].mean(dim=0)).eigenvectors[:, -1]
-    quotients = inside[1::2] @ leading @ leading
-    values, vectors = torch.linalg.eigh(inside.mean(dim=0))
-    look = Extremes(float(values[-1]), outside @ vectors[:, -1], float(values[0]), outside @ vectors[:, 0])
+
+    def inside(form: Tensor) -> Tensor:
+        if kind == "form":
+            return outside.T @ form.double() @ outside
+        identity = torch.eye(len(form), dtype=torch.float64, device=form.device)
+        return outside.T @ dense(DirectionalOperator(second_moment, form.double(), identity)) @ outside
+
+    found = inside(search)
+    if kind == "form":
+        left, values, right = torch.linalg.svd(found)
+        u, v = left[:, 0], right[0]
+        values = values.flip(0)
+        minus = v - (u @ v) * u
+        look = Extremes(float(values[-1]), outside @ u, -float(values[-1]), outside @ (minus / minus.norm()))
+    else:
+        values, vectors = torch.linalg.eigh(found)
+        u = v = vectors[:, -1]
+        look = Extremes(float(values[-1]), outside @ u, float(values[0]), outside @ vectors[:, 0])
+    quotients = torch.stack([u @ inside(part) @ v for part in judges])
     return Demand(evidence(quotients), look, float(values.norm()), values)
 
 

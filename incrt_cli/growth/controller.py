@@ -69,9 +69,7 @@ class GrowthController:
         gate: Gate
         if self._settings.variant == "significance":
             assert self._task_probe is not None
-            gate = SignificanceGate(
-                self._settings, index, width, LayerProbe(self._task_probe, index, layer)
-            )
+            gate = SignificanceGate(self._settings, index, width, LayerProbe(self._task_probe, index, layer))
         else:
             gate = PaperGate(self._settings, index, width, self._generator)
         moment = RunningMoment(width, self._settings.decay, device)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,8 +22,15 @@ from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.head_bank import HeadBank, mix
 from incrt_cli.model.layer import Layer
 
-# Step -> the parts of held-out data to look at then, already on the model's device.
-Parts = Callable[[int], Iterable[Batch]]
+
+class Draw(NamedTuple):
+    """`search`: training batches that propose; `judges`: R parts that are never trained on. On the device."""
+
+    search: Iterable[Batch]
+    judges: Iterable[Batch]
+
+
+Parts = Callable[[int], Draw]  # what to look at, at a step
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class TaskProbe:
     def __init__(self, model: Classifier, parts: Parts) -> None:
         self._model, self._parts = model, parts
         self._views: list[list[Part]] = []
+        self._found: list[Tensor] = []
 
     def refresh(self, step: int) -> None:
         """Take all gradients anew; no dropout, and neither weights nor their gradients are touched."""
@@ -63,11 +72,23 @@ class TaskProbe:
         training = self._model.training
         self._model.eval()
         try:
-            self._views = [list(views) for views in zip(*map(self._view, self._parts(step)), strict=True)]
+            draw = self._parts(step)
+            self._found = self._search(draw.search)
+            self._views = [list(views) for views in zip(*map(self._view, draw.judges), strict=True)]
         finally:
             for layer in layers:
                 layer.tap = None
             self._model.train(training)
+
+    def _search(self, batches: Iterable[Batch]) -> list[Tensor]:
+        """Mean D of every layer."""
+        sums: list[Tensor] = []
+        rows = 0
+        for batch in batches:
+            found = [part.demand * len(batch.labels) for part in self._view(batch)]
+            sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
+            rows += len(batch.labels)
+        return [total / rows for total in sums]
 
     def _view(self, batch: Batch) -> list[Part]:
         taps = []
@@ -82,6 +103,9 @@ class TaskProbe:
             for tap, pull, demand in zip(taps, pulls, demands, strict=True)
         ]
 
+    def found(self, layer: int) -> Tensor:
+        return self._found[layer]
+
     def views(self, layer: int) -> list[Part]:
         """Layer number `layer` as the parts of the last `refresh` show it."""
         return self._views[layer]
@@ -93,8 +117,12 @@ class LayerProbe:
     def __init__(self, probe: TaskProbe, index: int, layer: Layer) -> None:
         self._probe, self._index, self._layer = probe, index, layer
 
-    def demands(self) -> Tensor:
-        """D of every part (R × d × d)."""
+    def search(self) -> Tensor:
+        """D of the training batches (d × d)."""
+        return self._probe.found(self._index)
+
+    def judges(self) -> Tensor:
+        """D of every held-out part (R × d × d)."""
         return torch.stack([part.demand for part in self._probe.views(self._index)])
 
     def present_rates(self) -> list[Evidence]:
@@ -102,13 +130,13 @@ class LayerProbe:
         bank = self._layer.bank
         return output_rates(bank.input_projection.detach(), bank, self._probe.views(self._index))
 
-    def newborn_rate(self, plane: Tensor, parts: slice) -> Evidence:
-        """`output_rates` of a head born on `plane` (d × 2), on the chosen parts."""
+    def newborn_rate(self, plane: Tensor) -> Evidence:
+        """`output_rates` of a head born on `plane` (d × 2)."""
         bank = self._layer.bank
         # Its own generator, always at the same place: the figure must not depend on what was asked before.
         generator = torch.Generator().manual_seed(self._index)
         head = newborn_head(plane, bank.head_width, bank.value_width, 1.0, generator)
-        return output_rates(bank.pack(head)[0], bank, self._probe.views(self._index)[parts])[0]
+        return output_rates(bank.pack(head)[0], bank, self._probe.views(self._index))[0]
 
 
 def output_rates(projection: Tensor, bank: HeadBank, parts: list[Part]) -> list[Evidence]:

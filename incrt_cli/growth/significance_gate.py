@@ -7,14 +7,13 @@ newborn learns, it is its own best rival, however often the gate looks and howev
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture, capture_plane, empty_capture
-from incrt_cli.geometry.demand import Demand, Evidence, cross_fitted_demand
+from incrt_cli.geometry.demand import Demand, judged_demand
 from incrt_cli.geometry.functional import thresholds
 from incrt_cli.geometry.operator import DirectionalOperator
 from incrt_cli.geometry.prediction import HeadPrediction, predict_heads
@@ -36,13 +35,13 @@ class SignificanceGate:
 
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
         """Predict from the demand before the first step: `k_greedy` counts significant planes."""
-        parts, capture = self._probe.demands(), self._capture
-        demand = cross_fitted_demand(op.second_moment, parts, capture.basis)
+        capture = self._capture
+        demand = self._demand(op)
         first, planes = demand, 0
         while demand.evidence.t > self._settings.critical_t and planes < len(op.left) // 2 - 1:
             planes += 1
             capture = capture_plane(capture, planes, _plane(demand))
-            demand = cross_fitted_demand(op.second_moment, parts, capture.basis)
+            demand = self._demand(op, capture)
         limits = thresholds(first.energy, self._settings.growth_fraction, 0.0)
         return replace(predict_heads(first.values, first.energy, limits, heads), k_greedy=heads + planes)
 
@@ -52,7 +51,7 @@ class SignificanceGate:
         self._since_birth += 1
         self._quiet += 1
         self._significant = self._significant + 1 if self._exceeds(demand) else 0
-        newborn, rates = self._newborn_rate(op), self._probe.present_rates()
+        newborn, rates = self._probe.newborn_rate(_plane(demand)), self._probe.present_rates()
         rival = rates[-1] if self._settings.rival == "newest" else max(rates)
         worth = newborn.mean > self._settings.expansion * rival.mean
         ripe = self._significant >= self._settings.consecutive and self._since_birth >= self._settings.dwell
@@ -123,22 +122,13 @@ class SignificanceGate:
             event_limit=None,
         )
 
-    def _demand(self, op: DirectionalOperator) -> Demand:
-        return cross_fitted_demand(op.second_moment, self._probe.demands(), self._capture.basis)
+    def _demand(self, op: DirectionalOperator, capture: Capture | None = None) -> Demand:
+        basis = (capture or self._capture).basis
+        probe = self._probe
+        return judged_demand(op.second_moment, probe.search(), probe.judges(), basis, self._settings.demand)
 
     def _exceeds(self, demand: Demand) -> bool:
         return demand.evidence.t > self._settings.critical_t
-
-    def _newborn_rate(self, op: DirectionalOperator) -> Evidence:
-        """Cross-fitted: the plane from one half of the parts, the rate from the other, and the reverse."""
-        parts = self._probe.demands()
-        halves = [slice(0, None, 2), slice(1, None, 2)]
-        rates = []
-        for chosen, judged in (halves, halves[::-1]):
-            demand = cross_fitted_demand(op.second_moment, parts[chosen], self._capture.basis)
-            rates.append(self._probe.newborn_rate(_plane(demand), judged))
-        mean, error = 0.5 * (rates[0].mean + rates[1].mean), 0.5 * math.hypot(rates[0].error, rates[1].error)
-        return Evidence(mean, error, mean / error if error > 0.0 else 0.0)
 
 
 def _plane(demand: Demand) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from incrt_cli.data.build import build_task
 from incrt_cli.data.task import Batch, EncodedSplit, Task
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import GrowthController
-from incrt_cli.growth.probe import Parts
+from incrt_cli.growth.probe import Draw, Parts
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
@@ -51,7 +52,7 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
         parts = None
         if config.gate.variant == "significance":
             task, probe = set_apart(task, config.gate.probe_fraction, config.seed)
-            parts = held_out_parts(probe, config, device)
+            parts = drawer(task.splits["train"], probe, config, device)
         controller = GrowthController(model, optimizer, config.gate, config.seed, parts)
         predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
     return Prepared(config, device, task, model, optimizer, controller, predictions)
@@ -67,14 +68,19 @@ def set_apart(task: Task, fraction: float, seed: int) -> tuple[Task, EncodedSpli
     return replace(task, splits=splits), train.subset(np.flatnonzero(held))
 
 
-def held_out_parts(probe: EncodedSplit, config: Config, device: torch.device) -> Parts:
-    """R parts a look, drawn anew each time as a function of seed and step."""
+def drawer(train: EncodedSplit, probe: EncodedSplit, config: Config, device: torch.device) -> Parts:
+    """Rows of both kinds drawn anew for each look, as a function of seed and step."""
     gate = config.gate
 
-    def draw(step: int) -> Iterator[Batch]:
-        order = np.random.default_rng([config.seed, 2, step]).permutation(len(probe))
-        for rows in np.array_split(order[: gate.parts * gate.part_size], gate.parts):
-            yield to_device(probe.batch(rows), device)
+    def draw(step: int) -> Draw:
+        rng = np.random.default_rng([config.seed, 2, step])
+        search = rng.permutation(len(train))[: gate.search_rows]
+        judges = rng.permutation(len(probe))[: gate.parts * gate.part_size]
+        chunks = math.ceil(len(search) / gate.part_size)
+        return Draw(
+            (to_device(train.batch(rows), device) for rows in np.array_split(search, chunks)),
+            (to_device(probe.batch(rows), device) for rows in np.array_split(judges, gate.parts)),
+        )
 
     return draw
 
