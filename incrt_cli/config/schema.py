@@ -154,17 +154,13 @@ class GateSection(Section):
     prune_patience: Positive = 5  # checks
     prune_guard: PositiveFloat | None = 0.05  # nats on one batch; None: never undo
     max_heads: Positive | None = None  # per layer
-    # significance alone (METHOD §4.2): the task's demand, on training records that are set apart
-    probe_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # of the training records
-    search_rows: Positive = 1024  # training rows that propose a direction
-    parts: Annotated[int, Field(ge=4)] = 8  # R, that judge it
-    part_size: Positive = 64  # rows
-    demand: Literal["operator", "form"] = "form"
-    critical_t: PositiveFloat = 4.8  # R = 8: one in a thousand
-    consecutive: Positive = 2  # checks
-    capture: bool = True
-    expansion: Annotated[float, Field(ge=0.0)] = 0.0
-    rival: Literal["newest", "best"] = "newest"
+    # significance alone: what a head that does not exist yet could do for rows that are never trained on
+    probe_rows: Positive = 1024  # reserved, at most a fifth of the training records
+    search_rows: Positive = 1024  # training rows that propose a direction at a check
+    critical_t: PositiveFloat = 3.5
+    settle: Positive = 100  # steps that a newborn has at least
+    solved: Fraction = 0.02  # of the loss before the first step: below, nothing is asked for any more
+    progress: Fraction = 0.2  # the newest head has learnt when its life's later half brought less than this
 
 
 class TrainSection(Section):

@@ -1,45 +1,50 @@
-"""What the task asks of attention, and whether it is real (METHOD §4.2).
+"""What a head that does not exist yet could do for the task, and whether it is real [ours].
 
-D_r = −∂L_r/∂M₀ is measured on R separate parts of held-out data, M₀ = 0 being a bilinear form added to the
-scores of every head. With A_r = P⊥ sym(C D_a,r) P⊥, as in §2 but with D_a,r = ½ (D_r − D_rᵀ) for the motor:
+A newborn with form M = u wᵀ, values along w and outputs along o moves, to first order around uniform attention,
+token a of a sequence by (u·z_a) b o with b = wᵀ C w, C the sequence's own covariance of z. With the pull
+p_a = −∂L/∂(heads' output at a), the loss then falls at the rate
 
-    u = leading eigenvector of the mean of the even parts' operators,    q_r = uᵀ A_r u of the odd parts
+    q = E[α β],    α = Σ_a (p_a·o)(u·z_a),    β = b − E b
 
-The odd parts had no say in u, so where there is no demand their q_r are independent with mean 0, and
-t = mean(q)/(sd(q)/√n) is an honest test, whatever the scale of the loss, of C or of the width. Leaving out
-one part at a time instead is not: each q_r is then unbiased, but they share data and rise together. On pure
-noise at d = 64 a nominal level of 0.001 was exceeded 16 times as often.
+over sequences; the mean of b is left out because the present heads could use it without any attention. The
+covariance is symmetric, so the best values lie along the keys. `propose` climbs q over unit u, w, o on some
+sequences; on others, which had no say, α β has mean 0 where there is no demand, and its t is an honest test.
+
+METHOD §4.2 measures a form shared by the present heads instead. Where these are trained that gradient vanishes
+for them (Dᵀ W_Q = D W_K = 0) whether or not another head would help.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from incrt_cli.geometry.capture import complement
-from incrt_cli.geometry.operator import DirectionalOperator, dense
-from incrt_cli.geometry.spectrum import Extremes
+
+class View(NamedTuple):
+    """A layer's sequences: `z` and `pull` B × n × d, zero at padding; `lengths` B."""
+
+    z: Tensor
+    pull: Tensor
+    lengths: Tensor
+
+
+class Direction(NamedTuple):
+    """`query` u, `key` w and `output` o, S of them as columns (d × S)."""
+
+    query: Tensor
+    key: Tensor
+    output: Tensor
 
 
 class Evidence(NamedTuple):
-    """Mean of n independent figures, its standard error and their ratio."""
+    """Mean of n independent figures, its standard error and their ratio t."""
 
     mean: float
     error: float
     t: float
-
-
-class Demand(NamedTuple):
-    """`evidence` for the leading direction outside Q; of the mean operator there, `values` (ascending), `look`
-    (the extreme pairs) and `energy` (Frobenius norm).
-    """
-
-    evidence: Evidence
-    look: Extremes
-    energy: float
-    values: Tensor
 
 
 def evidence(figures: Tensor) -> Evidence:
@@ -50,35 +55,73 @@ def evidence(figures: Tensor) -> Evidence:
     return Evidence(mean, 0.0, 0.0 if mean == 0.0 else float("inf") * mean)
 
 
-def judged_demand(second_moment: Tensor, search: Tensor, judges: Tensor, basis: Tensor, kind: str) -> Demand:
-    """`search` D (d × d) proposes a direction, `judges` D_r (R × d × d, R ≥ 2) say whether it is real;
-    `second_moment` is C (d × d), `basis` Q (d × r).
+def propose(
+    views: Sequence[View], starts: int, rounds: int, generator: torch.Generator, warm: Direction | None = None
+) -> Direction:
+    """The steepest direction (d × 1) that alternating power iterations find from `starts` random ones, and from
+    `warm` (d × 1).
     """
-    outside = complement(basis)
-
-    def inside(form: Tensor) -> Tensor:
-        if kind == "form":
-            return outside.T @ form.double() @ outside
-        identity = torch.eye(len(form), dtype=torch.float64, device=form.device)
-        return outside.T @ dense(DirectionalOperator(second_moment, form.double(), identity)) @ outside
-
-    found = inside(search)
-    if kind == "form":
-        left, values, right = torch.linalg.svd(found)
-        u, v = left[:, 0], right[0]
-        values = values.flip(0)
-        minus = v - (u @ v) * u
-        look = Extremes(float(values[-1]), outside @ u, -float(values[-1]), outside @ (minus / minus.norm()))
-    else:
-        values, vectors = torch.linalg.eigh(found)
-        u = v = vectors[:, -1]
-        look = Extremes(float(values[-1]), outside @ u, float(values[0]), outside @ vectors[:, 0])
-    quotients = torch.stack([u @ inside(part) @ v for part in judges])
-    return Demand(evidence(quotients), look, float(values.norm()), values)
+    first = views[0].z
+    shape = (first.shape[-1], starts)
+    parts = [_unit(torch.randn(shape, generator=generator).to(first)) for _ in range(3)]
+    if warm is not None:
+        parts = [torch.cat([old, new], dim=1) for old, new in zip(warm, parts, strict=True)]
+    direction = Direction(*parts)
+    for _ in range(rounds):
+        direction = _climb(views, direction)
+    alpha, beta = scores(views, direction)
+    rates = (alpha * (beta - beta.mean(dim=0))).mean(dim=0)
+    best = int(rates.abs().argmax())
+    sign = -1.0 if rates[best] < 0.0 else 1.0
+    query, key, output = (part[:, [best]] for part in direction)
+    return Direction(query, key, sign * output)
 
 
-def cross_fitted_square(gradients: Tensor) -> Evidence:
-    """‖E g‖² from `gradients` g_r (R × …) of R parts, without the bias that noise gives to ‖mean g‖²."""
-    flat = gradients.double().flatten(start_dim=1)
-    others = (flat.sum(dim=0) - flat) / (len(flat) - 1)
-    return evidence((flat * others).sum(dim=1))
+def scores(views: Sequence[View], direction: Direction) -> tuple[Tensor, Tensor]:
+    """α and b of every sequence (N × S each)."""
+    alphas, betas = [], []
+    for view in views:
+        alphas.append(((view.pull @ direction.output) * (view.z @ direction.query)).sum(dim=1))
+        along = view.z @ direction.key
+        lengths = view.lengths[:, None]
+        betas.append(along.square().sum(dim=1) / lengths - (along.sum(dim=1) / lengths).square())
+    return torch.cat(alphas), torch.cat(betas)
+
+
+def judge(views: Sequence[View], direction: Direction) -> Evidence:
+    """Is the rate of one `direction`, proposed elsewhere, above zero on these sequences?"""
+    alpha, beta = scores(views, direction)
+    return evidence((alpha * (beta - beta.mean(dim=0)))[:, 0].double())
+
+
+def _climb(views: Sequence[View], direction: Direction) -> Direction:
+    """One round: each of u, o, w to the gradient of q with the others fixed, at unit length."""
+    query, key, output = direction
+    beta = _centred(scores(views, direction)[1], views)
+    query = _unit(sum(_weighted(v.z, v.pull @ output, b) for v, b in zip(views, beta, strict=True)))
+    output = _unit(sum(_weighted(v.pull, v.z @ query, b) for v, b in zip(views, beta, strict=True)))
+    alpha = _centred(scores(views, Direction(query, key, output))[0], views)
+    key = _unit(sum(_covariance(v, key, a) for v, a in zip(views, alpha, strict=True)))
+    return Direction(query, key, output)
+
+
+def _centred(figures: Tensor, views: Sequence[View]) -> tuple[Tensor, ...]:
+    return (figures - figures.mean(dim=0)).split([len(view.lengths) for view in views])
+
+
+def _weighted(tokens: Tensor, along: Tensor, weight: Tensor) -> Tensor:
+    """Σ over sequences of weight Σ_a token_a along_a: d × S."""
+    return tokens.flatten(0, 1).T @ (along * weight[:, None, :]).flatten(0, 1)
+
+
+def _covariance(view: View, key: Tensor, weight: Tensor) -> Tensor:
+    """Σ over sequences of weight · C w: d × S."""
+    along = view.z @ key
+    scale = weight / view.lengths[:, None]
+    mean = along.sum(dim=1) / view.lengths[:, None]
+    # Padding is zero in z, so centring one factor is enough.
+    return view.z.flatten(0, 1).T @ ((along - mean[:, None, :]) * scale[:, None, :]).flatten(0, 1)
+
+
+def _unit(columns: Tensor) -> Tensor:
+    return columns / columns.norm(dim=0).clamp_min(torch.finfo(columns.dtype).tiny)

@@ -17,7 +17,7 @@ from incrt_cli.growth.birth import newborn_head, random_plane
 from incrt_cli.growth.gate import Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.paper_gate import PaperGate
-from incrt_cli.growth.probe import LayerProbe, Parts, TaskProbe
+from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.records import Certificate, Check, Event
 from incrt_cli.growth.significance_gate import SignificanceGate
 from incrt_cli.growth.surgery import add_head, remove_head
@@ -55,10 +55,10 @@ class GrowthController:
         optimizer: Optimizer,
         settings: GateSection,
         seed: int,
-        parts: Parts | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._model = model
-        self._task_probe = TaskProbe(model, parts) if parts is not None else None
+        self._task_probe = TaskProbe(model, rows) if rows is not None else None
         self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
@@ -68,8 +68,7 @@ class GrowthController:
         width, device = layer.bank.width, layer.bank.input_projection.device
         gate: Gate
         if self._settings.variant == "significance":
-            assert self._task_probe is not None
-            gate = SignificanceGate(self._settings, index, width, LayerProbe(self._task_probe, index, layer))
+            gate = SignificanceGate(self._settings, index, self._generator)
         else:
             gate = PaperGate(self._settings, index, width, self._generator)
         moment = RunningMoment(width, self._settings.decay, device)
@@ -91,8 +90,7 @@ class GrowthController:
                     current = site.moment.fold()
                     seen.append(energy(directional_operator(current, bank.w_q, bank.w_k)))
         self.observe(False)
-        if self._task_probe is not None:
-            self._task_probe.refresh(0)
+        self._look(0)
         return [
             site.gate.calibrate(site.operator(), statistics.median(seen), len(site.heads))
             for site, seen in zip(self._sites, gammas, strict=True)
@@ -118,8 +116,7 @@ class GrowthController:
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer."""
         checks, events = [], []
-        if self._task_probe is not None:
-            self._task_probe.refresh(step)
+        self._look(step)
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))
@@ -132,6 +129,13 @@ class GrowthController:
 
     def certify(self) -> list[Certificate]:
         return [site.gate.certify(site.operator(), len(site.heads)) for site in self._sites]
+
+    def _look(self, step: int) -> None:
+        if self._task_probe is not None:
+            sight = self._task_probe.look(step)
+            for site in self._sites:
+                assert isinstance(site.gate, SignificanceGate)
+                site.gate.sight = sight
 
     def _grow(
         self, site: _Site, op: DirectionalOperator, check: Check, decision: Grow, probe: Probe

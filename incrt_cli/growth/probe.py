@@ -1,14 +1,11 @@
-"""The task's demand on every layer, measured on examples that are never trained on (METHOD §4.2).
+"""The pull of the task on every layer's heads, and the loss of every reserved record [ours].
 
-One backward pass a part gives, for every layer at once, the gradient with respect to a zero form M₀ and with
-respect to the heads' summed output G. From G follows ∂L/∂W_O = (mixed values)ᵀ G of any head, existing or
-only proposed, by a forward pass alone.
+Training rows propose a direction; rows that are never trained on judge it and tell how learning goes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -16,144 +13,79 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from incrt_cli.data.task import Batch
-from incrt_cli.geometry.demand import Evidence, cross_fitted_square
-from incrt_cli.growth.birth import newborn_head
+from incrt_cli.geometry.demand import View
 from incrt_cli.model.classifier import Classifier
-from incrt_cli.model.head_bank import HeadBank, mix
-from incrt_cli.model.layer import Layer
+from incrt_cli.model.head_bank import HeadBank
 
 
 class Draw(NamedTuple):
-    """`search`: training batches that propose; `judges`: R parts that are never trained on. On the device."""
+    """`search`: training batches; `judges`: the reserved rows, the same and in the same order every time."""
 
     search: Iterable[Batch]
     judges: Iterable[Batch]
 
 
-Parts = Callable[[int], Draw]  # what to look at, at a step
+Rows = Callable[[int], Draw]  # what to look at, at a step; on the model's device
 
 
-@dataclass(frozen=True)
-class Part:
-    """One layer's view of one part: `z` and `pull` = −∂L/∂(heads' output), both B × n × d; `demand` D."""
+class Sight(NamedTuple):
+    """One look: views of every layer, and the loss of each reserved row (N, nats)."""
 
-    z: Tensor
-    mask: Tensor | None
-    pull: Tensor
-    demand: Tensor
+    search: list[list[View]]
+    judges: list[list[View]]
+    losses: Tensor
 
 
 class _Tap:
-    """Computes a layer's heads with M₀ added and keeps what the gradients are taken of."""
+    """Computes a layer's heads and keeps what they read and give."""
 
-    def __init__(self, width: int, device: torch.device) -> None:
-        self.form = torch.zeros(width, width, device=device, requires_grad=True)
-        self.z = self.output = self.form.detach()
-        self.mask: Tensor | None = None
+    def __init__(self) -> None:
+        self.z = self.output = torch.empty(0)
 
     def __call__(self, bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
-        self.z, self.mask = z.detach(), mask
-        bias = self.z @ self.form @ self.z.transpose(1, 2) / bank.head_width**0.5
-        self.output = bank(z, mask, bias)
+        self.z = z.detach()
+        self.output = bank(z, mask)
         return self.output
 
 
 class TaskProbe:
-    """Looks at `model` through the parts that `parts` draws."""
+    """Looks at `model` through the rows that `rows` draws."""
 
-    def __init__(self, model: Classifier, parts: Parts) -> None:
-        self._model, self._parts = model, parts
-        self._views: list[list[Part]] = []
-        self._found: list[Tensor] = []
+    def __init__(self, model: Classifier, rows: Rows) -> None:
+        self._model, self._rows = model, rows
 
-    def refresh(self, step: int) -> None:
-        """Take all gradients anew; no dropout, and neither weights nor their gradients are touched."""
-        layers = self._model.attention_layers
+    def look(self, step: int) -> Sight:
+        """No dropout, and neither weights nor their gradients are touched."""
         training = self._model.training
         self._model.eval()
         try:
-            draw = self._parts(step)
-            self._found = self._search(draw.search)
-            self._views = [list(views) for views in zip(*map(self._view, draw.judges), strict=True)]
+            draw = self._rows(step)
+            search = [self._views(batch)[0] for batch in draw.search]
+            judged = [self._views(batch) for batch in draw.judges]
         finally:
-            for layer in layers:
+            for layer in self._model.attention_layers:
                 layer.tap = None
             self._model.train(training)
+        losses = torch.cat([losses for _, losses in judged])
+        return Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
 
-    def _search(self, batches: Iterable[Batch]) -> list[Tensor]:
-        """Mean D of every layer."""
-        sums: list[Tensor] = []
-        rows = 0
-        for batch in batches:
-            found = [part.demand * len(batch.labels) for part in self._view(batch)]
-            sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
-            rows += len(batch.labels)
-        return [total / rows for total in sums]
-
-    def _view(self, batch: Batch) -> list[Part]:
-        taps = []
-        for layer in self._model.attention_layers:
-            layer.tap = _Tap(layer.bank.width, batch.tokens.device)
-            taps.append(layer.tap)
-        loss = F.cross_entropy(self._model(batch.tokens, batch.mask), batch.labels)
-        gradients = torch.autograd.grad(loss, [t.form for t in taps] + [t.output for t in taps])
-        demands, pulls = gradients[: len(taps)], gradients[len(taps) :]
-        return [
-            Part(tap.z, tap.mask, -pull, -demand)
-            for tap, pull, demand in zip(taps, pulls, demands, strict=True)
-        ]
-
-    def found(self, layer: int) -> Tensor:
-        return self._found[layer]
-
-    def views(self, layer: int) -> list[Part]:
-        """Layer number `layer` as the parts of the last `refresh` show it."""
-        return self._views[layer]
+    def _views(self, batch: Batch) -> tuple[list[View], Tensor]:
+        taps = [_Tap() for _ in self._model.attention_layers]
+        for layer, tap in zip(self._model.attention_layers, taps, strict=True):
+            layer.tap = tap
+        losses = F.cross_entropy(self._model(batch.tokens, batch.mask), batch.labels, reduction="none")
+        # The sum: one row's pull must not depend on how many others are in its batch.
+        pulls = torch.autograd.grad(losses.sum(), [tap.output for tap in taps])
+        views = [_view(tap.z, -pull, batch.mask) for tap, pull in zip(taps, pulls, strict=True)]
+        return views, losses.detach()
 
 
-class LayerProbe:
-    """What a gate may ask about its own layer."""
-
-    def __init__(self, probe: TaskProbe, index: int, layer: Layer) -> None:
-        self._probe, self._index, self._layer = probe, index, layer
-
-    def search(self) -> Tensor:
-        """D of the training batches (d × d)."""
-        return self._probe.found(self._index)
-
-    def judges(self) -> Tensor:
-        """D of every held-out part (R × d × d)."""
-        return torch.stack([part.demand for part in self._probe.views(self._index)])
-
-    def present_rates(self) -> list[Evidence]:
-        """`output_rates` of the layer's heads."""
-        bank = self._layer.bank
-        return output_rates(bank.input_projection.detach(), bank, self._probe.views(self._index))
-
-    def newborn_rate(self, plane: Tensor) -> Evidence:
-        """`output_rates` of a head born on `plane` (d × 2)."""
-        bank = self._layer.bank
-        # Its own generator, always at the same place: the figure must not depend on what was asked before.
-        generator = torch.Generator().manual_seed(self._index)
-        head = newborn_head(plane, bank.head_width, bank.value_width, 1.0, generator)
-        return output_rates(bank.pack(head)[0], bank, self._probe.views(self._index))[0]
+def _by_layer(views: list[list[View]]) -> list[list[View]]:
+    return [list(layer) for layer in zip(*views, strict=True)]
 
 
-def output_rates(projection: Tensor, bank: HeadBank, parts: list[Part]) -> list[Evidence]:
-    """How fast each head's W_O alone would lower the loss, in units of its own mixed values.
-
-    ‖E ∂L/∂W_O‖² over the mean square of a mixed value: so neither the scale of W_V nor its age matters.
-    """
-    heads = len(projection)
-    gradients, power = [], torch.zeros(heads, device=projection.device)
-    with torch.no_grad():
-        for part in parts:
-            mixed = mix(projection, bank.head_width, part.z, part.mask)
-            if part.mask is not None:
-                mixed = mixed * part.mask.unsqueeze(-1)
-            flat = mixed.reshape(-1, heads, mixed.shape[-1] // heads)
-            gradients.append(torch.einsum("thv,td->hvd", flat, part.pull.reshape(-1, bank.width)))
-            tokens = len(flat) if part.mask is None else int(part.mask.sum())
-            power += flat.square().mean(dim=2).sum(dim=0) / (tokens * len(parts))
-    stacked = torch.stack(gradients, dim=1)  # K × R × d_v × d
-    return [cross_fitted_square(g / p.sqrt().clamp_min(1e-12)) for g, p in zip(stacked, power, strict=True)]
+def _view(z: Tensor, pull: Tensor, mask: Tensor | None) -> View:
+    if mask is None:
+        return View(z, pull, torch.full((len(z),), float(z.shape[1]), device=z.device))
+    real = mask.unsqueeze(-1)
+    return View(z * real, pull * real, mask.sum(dim=1).to(z.dtype))

@@ -1,93 +1,83 @@
-"""A gate that sizes by the task's demand alone (METHOD §4.2) [ours].
+"""A gate that sizes by the task's demand alone [ours], after METHOD §4.2.
 
-A head is born where the demand's leading direction is significant at `consecutive` checks, and a head born
-there would lower the loss faster than the newest head still does. The second half is what waits: while a
-newborn learns, it is its own best rival, however often the gate looks and however long learning takes.
+A head is born when a head that does not exist yet could significantly lower the loss of reserved rows, and the
+newest head has learnt what it will. The first says whether, the second when: so neither how often the gate
+looks nor how long learning takes decides how many there are. It never prunes.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
 import torch
 
 from incrt_cli.config.schema import GateSection
-from incrt_cli.geometry.capture import Capture, capture_plane, empty_capture
-from incrt_cli.geometry.demand import Demand, judged_demand
-from incrt_cli.geometry.functional import thresholds
+from incrt_cli.geometry.demand import Direction, Evidence, judge, propose
 from incrt_cli.geometry.operator import DirectionalOperator
-from incrt_cli.geometry.prediction import HeadPrediction, predict_heads
+from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.gate import Decision, EnergyChange, Grow, Prune
-from incrt_cli.growth.probe import LayerProbe
+from incrt_cli.growth.probe import Sight
+from incrt_cli.growth.progress import Progress
 from incrt_cli.growth.records import Certificate, Check
+
+_STARTS, _ROUNDS = 4, 8
 
 
 class SignificanceGate:
-    """Gate of layer number `layer`, which `probe` looks at."""
+    """Gate of layer number `layer`; `sight` is set by the controller before every call."""
 
-    def __init__(self, settings: GateSection, layer: int, width: int, probe: LayerProbe) -> None:
-        self._settings, self._layer, self._probe = settings, layer, probe
-        self._capture: Capture = empty_capture(width)
-        self._since_birth = settings.dwell
-        self._significant = 0  # checks in a row
+    def __init__(self, settings: GateSection, layer: int, generator: torch.Generator) -> None:
+        self._settings, self._layer, self._generator = settings, layer, generator
+        self._progress = Progress(settings.settle, settings.progress, settings.critical_t)
         self._events = self._quiet = 0
         self._last_event_step: int | None = None
+        self._initial_loss = 0.0
+        self._warm: Direction | None = None
+        self.sight: Sight | None = None
 
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
-        """Predict from the demand before the first step: `k_greedy` counts significant planes."""
-        capture = self._capture
-        demand = self._demand(op)
-        first, planes = demand, 0
-        while demand.evidence.t > self._settings.critical_t and planes < len(op.left) // 2 - 1:
-            planes += 1
-            capture = capture_plane(capture, planes, _plane(demand))
-            demand = self._demand(op, capture)
-        limits = thresholds(first.energy, self._settings.growth_fraction, 0.0)
-        return replace(predict_heads(first.values, first.energy, limits, heads), k_greedy=heads + planes)
+        """No prediction: before the first step nothing is known of what attention will be asked for."""
+        assert self.sight is not None
+        self._progress.begin(0, self.sight.losses)
+        self._initial_loss = float(self.sight.losses.mean())
+        return HeadPrediction(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan, heads, heads, ())
 
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
-        """Look once: grow, or nothing. This gate never prunes."""
-        demand = self._demand(op)
-        self._since_birth += 1
+        assert self.sight is not None
+        direction, found = self._demand()
         self._quiet += 1
-        self._significant = self._significant + 1 if self._exceeds(demand) else 0
-        newborn, rates = self._probe.newborn_rate(_plane(demand)), self._probe.present_rates()
-        rival = rates[-1] if self._settings.rival == "newest" else max(rates)
-        worth = newborn.mean > self._settings.expansion * rival.mean
-        ripe = self._significant >= self._settings.consecutive and self._since_birth >= self._settings.dwell
+        self._progress.add(step, self.sight.losses)
         full = self._settings.max_heads is not None and heads >= self._settings.max_heads
         decision = None
-        if ripe and worth and not full:
-            decision = Grow(_plane(demand), demand.look.lambda_max, demand.look.lambda_min)
+        if self._asks(found) and self._progress.ended() and not full:
+            decision = Grow(_plane(direction), found.mean, found.mean - found.error)
+        gain = self._progress.gain()
         check = Check(
             step=step,
             layer=self._layer,
             heads=heads,
-            lambda_max=demand.evidence.mean,
-            lambda_min=demand.look.lambda_min,
-            theta=self._settings.critical_t * demand.evidence.error,
+            lambda_max=found.mean,
+            lambda_min=0.0,
+            theta=self._settings.critical_t * found.error,
             phi_g=None,
-            gamma=demand.energy,
+            gamma=float(self.sight.losses.mean()),
             captured_share=0.0,
             min_release=None,
             w=None,
             drift_w=None,
             tracker_error=None,
             exact=True,
-            newborn_rate=newborn.mean,
-            rival_rate=rival.mean,
-            rates=(newborn.t, *[x.mean for x in rates], rates[-1].t),
+            rates=(found.t, gain.mean, gain.t, float(self._progress.ended())),
         )
         return check, decision
 
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
-        before = self._demand(op)
-        if self._settings.capture:
-            self._capture = capture_plane(self._capture, head, decision.plane)
-        self._since_birth = self._significant = self._quiet = 0
+        assert self.sight is not None
+        self._progress.begin(step, self.sight.losses)
+        self._quiet = 0
         self._events += 1
         self._last_event_step = step
-        return EnergyChange(before.energy, self._demand(op).energy, None)
+        return EnergyChange(0.0, 0.0, None)
 
     def pruned(self, op: DirectionalOperator, step: int, heads: int, decision: Prune) -> EnergyChange:
         raise NotImplementedError
@@ -96,19 +86,19 @@ class SignificanceGate:
         raise NotImplementedError
 
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
-        demand = self._demand(op)
-        sufficient = not self._exceeds(demand)
+        _, found = self._demand()
+        sufficient = not self._asks(found)
         return Certificate(
             layer=self._layer,
             heads=heads,
             sufficient=sufficient,
             minimal=True,
-            lambda_max=demand.evidence.mean,
-            lambda_min=demand.look.lambda_min,
-            theta=self._settings.critical_t * demand.evidence.error,
+            lambda_max=found.mean,
+            lambda_min=0.0,
+            theta=self._settings.critical_t * found.error,
             phi_g=None,
             min_release=None,
-            gamma=demand.energy,
+            gamma=0.0,
             captured_share=0.0,
             events=self._events,
             last_event_step=self._last_event_step,
@@ -122,14 +112,22 @@ class SignificanceGate:
             event_limit=None,
         )
 
-    def _demand(self, op: DirectionalOperator, capture: Capture | None = None) -> Demand:
-        basis = (capture or self._capture).basis
-        probe = self._probe
-        return judged_demand(op.second_moment, probe.search(), probe.judges(), basis, self._settings.demand)
+    def _asks(self, found: Evidence) -> bool:
+        """Residuals of a solved task are tiny but agree, so significance alone would never end."""
+        assert self.sight is not None
+        unsolved = float(self.sight.losses.mean()) > self._settings.solved * self._initial_loss
+        return unsolved and found.t > self._settings.critical_t
 
-    def _exceeds(self, demand: Demand) -> bool:
-        return demand.evidence.t > self._settings.critical_t
+    def _demand(self) -> tuple[Direction, Evidence]:
+        assert self.sight is not None
+        search, judges = self.sight.search[self._layer], self.sight.judges[self._layer]
+        # The last look's direction is a start too: demand moves slowly, and a search may miss it once.
+        self._warm = direction = propose(search, _STARTS, _ROUNDS, self._generator, self._warm)
+        return direction, judge(judges, direction)
 
 
-def _plane(demand: Demand) -> torch.Tensor:
-    return torch.stack([demand.look.u_plus, demand.look.u_minus], dim=1)
+def _plane(direction: Direction) -> torch.Tensor:
+    """[u, w] made orthonormal."""
+    query, key = direction.query[:, 0].double(), direction.key[:, 0].double()
+    key = key - (query @ key) * query
+    return torch.stack([query, key / key.norm()], dim=1)
