@@ -1,22 +1,22 @@
 """What a head that does not exist yet could do for the task, and whether it is real [ours].
 
-A newborn with form M = u wᵀ, values along w and outputs along o moves, to first order around uniform attention,
-token a of a sequence by (u·z_a) b o with b = wᵀ C w, C the sequence's own covariance of z. With the pull
-p_a = −∂L/∂(heads' output at a), the loss then falls at the rate
+A newborn with form M = u wᵀ, values along w and outputs along o moves, to first order around uniform
+attention, token a of a sequence by (u·z_a) b o with b = wᵀ C w, C the sequence's own covariance of z. With
+the pull p_a = −∂L/∂(heads' output at a), the loss then falls at the rate
 
     q = E[α β],    α = Σ_a (p_a·o)(u·z_a),    β = b − E b
 
 over sequences; the mean of b is left out because the present heads could use it without any attention. The
 covariance is symmetric, so the best values lie along the keys. `propose` climbs q over unit u, w, o on some
-sequences; on others, which had no say, α β has mean 0 where there is no demand, and its t is an honest test.
+sequences; on others, which had no say, α β has mean 0 where there is no demand: its t is an honest test.
 
-METHOD §4.2 measures a form shared by the present heads instead. Where these are trained that gradient vanishes
-for them (Dᵀ W_Q = D W_K = 0) whether or not another head would help.
+METHOD §4.2 takes the gradient of a form shared by the present heads instead. Where these are trained it
+vanishes on their own directions (Dᵀ W_Q = D W_K = 0) whether or not another head would help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -55,11 +55,17 @@ def evidence(figures: Tensor) -> Evidence:
     return Evidence(mean, 0.0, 0.0 if mean == 0.0 else float("inf") * mean)
 
 
+def outside(views: Sequence[View], basis: Tensor) -> list[View]:
+    """The views with what queries and keys read projected out of `basis` Q (d × r)."""
+    basis = basis.to(views[0].z)
+    return [view._replace(z=view.z - view.z @ basis @ basis.T) for view in views]
+
+
 def propose(
     views: Sequence[View], starts: int, rounds: int, generator: torch.Generator, warm: Direction | None = None
 ) -> Direction:
-    """The steepest direction (d × 1) that alternating power iterations find from `starts` random ones, and from
-    `warm` (d × 1).
+    """The steepest direction (d × 1) that alternating power iterations reach from `starts` random ones, and
+    from `warm` (d × 1).
     """
     first = views[0].z
     shape = (first.shape[-1], starts)
@@ -98,15 +104,20 @@ def _climb(views: Sequence[View], direction: Direction) -> Direction:
     """One round: each of u, o, w to the gradient of q with the others fixed, at unit length."""
     query, key, output = direction
     beta = _centred(scores(views, direction)[1], views)
-    query = _unit(sum(_weighted(v.z, v.pull @ output, b) for v, b in zip(views, beta, strict=True)))
-    output = _unit(sum(_weighted(v.pull, v.z @ query, b) for v, b in zip(views, beta, strict=True)))
+    pairs = list(zip(views, beta, strict=True))
+    query = _unit(_total(_weighted(v.z, v.pull @ output, b) for v, b in pairs))
+    output = _unit(_total(_weighted(v.pull, v.z @ query, b) for v, b in pairs))
     alpha = _centred(scores(views, Direction(query, key, output))[0], views)
-    key = _unit(sum(_covariance(v, key, a) for v, a in zip(views, alpha, strict=True)))
+    key = _unit(_total(_covariance(v, key, a) for v, a in zip(views, alpha, strict=True)))
     return Direction(query, key, output)
 
 
-def _centred(figures: Tensor, views: Sequence[View]) -> tuple[Tensor, ...]:
-    return (figures - figures.mean(dim=0)).split([len(view.lengths) for view in views])
+def _centred(figures: Tensor, views: Sequence[View]) -> Sequence[Tensor]:
+    return torch.split(figures - figures.mean(dim=0), [len(view.lengths) for view in views])
+
+
+def _total(terms: Iterable[Tensor]) -> Tensor:
+    return torch.stack(list(terms)).sum(dim=0)
 
 
 def _weighted(tokens: Tensor, along: Tensor, weight: Tensor) -> Tensor:
@@ -124,4 +135,5 @@ def _covariance(view: View, key: Tensor, weight: Tensor) -> Tensor:
 
 
 def _unit(columns: Tensor) -> Tensor:
-    return columns / columns.norm(dim=0).clamp_min(torch.finfo(columns.dtype).tiny)
+    lengths: Tensor = torch.linalg.vector_norm(columns, dim=0)
+    return columns / lengths.clamp_min(torch.finfo(columns.dtype).tiny)

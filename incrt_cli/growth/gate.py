@@ -22,7 +22,7 @@ class Grow:
 
     plane: Tensor
     lambda_max: float
-    lambda_min: float
+    lambda_min: float | None
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ Decision = Grow | Prune | None
 
 @dataclass(frozen=True)
 class EnergyChange:
-    """Γ before and after an event and its ΔW, all at the same C and M_a; no ΔW where a gate has no W."""
+    """Γ before and after an event and its ΔW, all at the same C and M_a; None where a gate has no energy."""
 
-    gamma_before: float
-    gamma_after: float
+    gamma_before: float | None
+    gamma_after: float | None
     delta_w: float | None
 
 

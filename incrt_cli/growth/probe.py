@@ -53,9 +53,10 @@ class TaskProbe:
 
     def __init__(self, model: Classifier, rows: Rows) -> None:
         self._model, self._rows = model, rows
+        self.sight = Sight([], [], torch.empty(0))  # the last look
 
-    def look(self, step: int) -> Sight:
-        """No dropout, and neither weights nor their gradients are touched."""
+    def look(self, step: int) -> None:
+        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched."""
         training = self._model.training
         self._model.eval()
         try:
@@ -67,7 +68,7 @@ class TaskProbe:
                 layer.tap = None
             self._model.train(training)
         losses = torch.cat([losses for _, losses in judged])
-        return Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
+        self.sight = Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
 
     def _views(self, batch: Batch) -> tuple[list[View], Tensor]:
         taps = [_Tap() for _ in self._model.attention_layers]

@@ -1,4 +1,4 @@
-"""Is a layer's newest head still learning? Read from the loss of the same reserved rows at every look [ours]."""
+"""Is a layer's newest head still learning? Read from the same reserved rows at every look [ours]."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from incrt_cli.geometry.demand import Evidence, evidence
 class Progress:
     """Losses since the last birth (or the start).
 
-    Learning has ended when the later half of the head's life brought less than `share` of all that it brought,
-    or nothing significant. Halves of its own life and shares of its own gain: no scale of time or loss enters.
+    Learning has ended when the later half of the head's life brought less than `share` of all that it
+    brought, or nothing significant. Halves of its own life, shares of its own gain: no scale enters.
     """
 
     def __init__(self, settle: int, share: float, critical_t: float) -> None:

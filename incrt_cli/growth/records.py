@@ -12,27 +12,26 @@ EventKind = Literal["birth", "prune", "prune_undone"]
 class Check:
     """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart.
 
-    Of a gate that sizes by demand, `lambda_max` is the cross-fitted quotient of the leading direction, `theta`
-    what it would have to exceed to be significant, and W and pruning do not apply.
+    Of a gate that asks the task, `lambda_max` is the rate at which the best head not yet born would lower the
+    loss of reserved records, `theta` what it must exceed to be significant, and energies do not apply.
     """
 
     step: int
     layer: int
     heads: int
     lambda_max: float
-    lambda_min: float
+    lambda_min: float | None
     theta: float
     phi_g: float | None
-    gamma: float
-    captured_share: float
+    gamma: float | None
+    captured_share: float | None
     min_release: float | None  # min √E_h over heads that own a plane
     w: float | None
     drift_w: float | None
     tracker_error: float | None  # |λ̂ − λ|/Γ, at exact looks with a tracker
     exact: bool
-    newborn_rate: float | None = None  # how fast a head born now would lower the loss
-    rival_rate: float | None = None  # how fast the head it is weighed against still does
-    rates: tuple[float, ...] | None = None
+    reserved_loss: float | None = None  # nats, over the reserved records
+    learning: bool | None = None  # is the newest head still learning?
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ class Event:
     theta: float
     phi_g: float | None
     release: float | None  # √E_h of a pruned head
-    gamma_before: float
-    gamma_after: float
+    gamma_before: float | None
+    gamma_after: float | None
     delta_w: float | None
     loss_before: float
     loss_after: float
@@ -62,20 +61,21 @@ class Certificate:
     """Why a layer's growth stands still, from an exact look at the end.
 
     `sufficient`: the gate would not grow (λ_max ≤ θ_w, or no free plane with λ_min < φ_w);
-    `minimal`: every head that owns a plane has √E_h ≥ φ_g; `quiet_checks`: checks since the last event.
+    `minimal`: every head that owns a plane has √E_h ≥ φ_g (None: this gate never prunes);
+    `quiet_checks`: checks since the last event.
     """
 
     layer: int
     heads: int
     sufficient: bool
-    minimal: bool
+    minimal: bool | None
     lambda_max: float
-    lambda_min: float
+    lambda_min: float | None
     theta: float
     phi_g: float | None
     min_release: float | None
-    gamma: float
-    captured_share: float
+    gamma: float | None
+    captured_share: float | None
     events: int
     last_event_step: int | None
     quiet_checks: int
