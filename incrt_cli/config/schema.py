@@ -159,7 +159,6 @@ class GateSection(Section):
     search_rows: Positive = 1024  # training rows that propose a direction at a check
     critical_t: PositiveFloat = 3.5
     settle: Positive = 100  # steps that a newborn has at least
-    capture: bool = True
     solved: Fraction = 0.02  # of the loss before the first step: below, nothing is asked for any more
     progress: Fraction = 0.2  # the newest head has learnt when its life's later half brought less than this
 

@@ -35,6 +35,8 @@ class SignificanceGate:
         self._progress = Progress(settings.settle, settings.progress, settings.critical_t)
         self._initial_loss = 0.0
         self._warm: Direction | None = None
+        self._newest: tuple[int, torch.Tensor] | None = None  # head and plane, until it is given up
+        self._looks: list[tuple[int, float]] = []  # step and t since the last birth or giving up
         self._events = self._quiet = 0
         self._last_event_step: int | None = None
 
@@ -59,11 +61,14 @@ class SignificanceGate:
         losses = self._probe.sight.losses
         self._progress.add(step, losses)
         self._quiet += 1
+        if self._progress.ended() and not self._progress.learnt():
+            self._give_up()
         direction, found = self._search(self._capture)
         self._warm = direction
+        self._looks.append((step, found.t))
         full = self._settings.max_heads is not None and heads >= self._settings.max_heads
         decision = None
-        if self._asks(found) and self._progress.ended() and not full:
+        if self._asks() and self._progress.ended() and not full:
             decision = Grow(_plane(direction), found.mean, None)
         check = Check(
             step=step,
@@ -87,10 +92,10 @@ class SignificanceGate:
 
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
         """The newborn's progress counts from here."""
-        if self._settings.capture:
-            self._capture = capture_plane(self._capture, head, decision.plane)
         self._progress.begin(step, self._probe.sight.losses)
+        self._newest = (head, decision.plane)
         self._warm = None
+        self._looks.clear()
         self._quiet = 0
         self._events += 1
         self._last_event_step = step
@@ -105,7 +110,7 @@ class SignificanceGate:
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """`sufficient`: the task asks for no further head, by the last look."""
         _, found = self._search(self._capture)
-        sufficient = not self._asks(found)
+        sufficient = not self._asks()
         return Certificate(
             layer=self._layer,
             heads=heads,
@@ -137,10 +142,25 @@ class SignificanceGate:
         direction = propose(search, _STARTS, _ROUNDS, self._generator, self._warm)
         return direction, judge(outside(sight.judges[self._layer], capture.basis), direction)
 
-    def _asks(self, found: Evidence) -> bool:
-        """Residuals of a solved task are tiny but agree, so significance alone would never end."""
-        unsolved = float(self._probe.sight.losses.mean()) > self._settings.solved * self._initial_loss
-        return unsolved and found.t > self._settings.critical_t
+    def _asks(self) -> bool:
+        """Is demand significant, on average over the later half of the newest head's life?
+
+        Demand at single steps is noisy, and the more often it is looked at the higher its maximum.
+        """
+        # Residuals of a solved task are tiny but agree, so significance alone would never end.
+        if float(self._probe.sight.losses.mean()) <= self._settings.solved * self._initial_loss:
+            return False
+        now = self._looks[-1][0]
+        window = min(self._progress.life / 2, 2 * self._settings.settle)
+        recent = [t for step, t in self._looks if step > now - window]
+        return sum(recent) / len(recent) > self._settings.critical_t
+
+    def _give_up(self) -> None:
+        """What the newest head was born for did not lower the loss: that plane is not asked for again."""
+        if self._newest is not None:
+            self._capture = capture_plane(self._capture, *self._newest)
+            self._newest, self._warm = None, None
+            self._looks.clear()
 
 
 def _plane(direction: Direction) -> torch.Tensor:

@@ -35,7 +35,7 @@ def test_a_head_with_a_time_constant_gets_three_to_four_of_them(every: int, scal
 
 
 def test_a_head_that_never_learns_gets_its_time_to_settle() -> None:
-    assert _ended_at(lambda step: 1.0, every=50, settle=300) == 300
+    assert _ended_at(lambda step: 1.0, every=50, settle=300) == 250
 
 
 def test_a_loss_that_keeps_falling_never_ends() -> None:
@@ -43,7 +43,7 @@ def test_a_loss_that_keeps_falling_never_ends() -> None:
 
 
 def test_a_loss_that_rises_again_has_ended() -> None:
-    assert _ended_at(lambda step: abs(step - 200) / 200, every=50) == 300
+    assert _ended_at(lambda step: abs(step - 200) / 200, every=50) == 250
 
 
 def test_a_birth_begins_a_new_life() -> None:
