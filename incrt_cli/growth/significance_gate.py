@@ -36,7 +36,9 @@ class SignificanceGate:
         self._initial_loss = 0.0
         self._warm: Direction | None = None
         self._newest: tuple[int, torch.Tensor] | None = None  # head and plane, until it is given up
-        self._looks: list[tuple[int, float]] = []  # step and t since the last birth or giving up
+        self._looks: list[
+            tuple[int, float]
+        ] = []  # the newest's age and t; empty where the question has changed
         self._events = self._quiet = 0
         self._last_event_step: int | None = None
 
@@ -65,10 +67,10 @@ class SignificanceGate:
             self._give_up()
         direction, found = self._search(self._capture)
         self._warm = direction
-        self._looks.append((step, found.t))
+        self._looks.append((self._progress.life, found.t))
         full = self._settings.max_heads is not None and heads >= self._settings.max_heads
         decision = None
-        if self._asks() and self._progress.ended() and not full:
+        if self._asks(found) and self._progress.ended() and not full:
             decision = Grow(_plane(direction), found.mean, None)
         check = Check(
             step=step,
@@ -110,7 +112,7 @@ class SignificanceGate:
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """`sufficient`: the task asks for no further head, by the last look."""
         _, found = self._search(self._capture)
-        sufficient = not self._asks()
+        sufficient = not self._asks(found)
         return Certificate(
             layer=self._layer,
             heads=heads,
@@ -142,7 +144,7 @@ class SignificanceGate:
         direction = propose(search, _STARTS, _ROUNDS, self._generator, self._warm)
         return direction, judge(outside(sight.judges[self._layer], capture.basis), direction)
 
-    def _asks(self) -> bool:
+    def _asks(self, found: Evidence) -> bool:
         """Is demand significant, on average over the later half of the newest head's life?
 
         Demand at single steps is noisy, and the more often it is looked at the higher its maximum.
@@ -150,9 +152,9 @@ class SignificanceGate:
         # Residuals of a solved task are tiny but agree, so significance alone would never end.
         if float(self._probe.sight.losses.mean()) <= self._settings.solved * self._initial_loss:
             return False
-        now = self._looks[-1][0]
-        window = min(self._progress.life / 2, 2 * self._settings.settle)
-        recent = [t for step, t in self._looks if step > now - window]
+        life = self._progress.life
+        window = min(life / 2, 2 * self._settings.settle)
+        recent = [t for age, t in self._looks if age > life - window] or [found.t]
         return sum(recent) / len(recent) > self._settings.critical_t
 
     def _give_up(self) -> None:

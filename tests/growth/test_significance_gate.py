@@ -78,6 +78,13 @@ def test_a_solved_task_asks_for_nothing() -> None:
     assert bench.run(100, every=10) == [] and bench.controller.certify()[0].sufficient
 
 
+def test_a_birth_at_the_last_look_leaves_the_question_open() -> None:
+    bench = Bench()
+    assert len(bench.run(10, every=10)) == 1
+    (certificate,) = bench.controller.certify()
+    assert certificate.quiet_checks == 0 and not certificate.stopped_by_itself
+
+
 def test_max_heads_holds_growth_back_and_says_so() -> None:
     bench = Bench(max_heads=1)
     assert bench.run(200, every=10) == []
