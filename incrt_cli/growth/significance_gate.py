@@ -166,7 +166,7 @@ class SignificanceGate:
 
 
 def _plane(direction: Direction) -> torch.Tensor:
-    """[u, w] made orthonormal."""
-    query, key = direction.query[:, 0].double(), direction.key[:, 0].double()
+    """[u, w] made orthonormal, on the CPU: Q is kept there, and so are births made."""
+    query, key = direction.query[:, 0].double().cpu(), direction.key[:, 0].double().cpu()
     key = key - (query @ key) * query
     return torch.stack([query, key / key.norm()], dim=1)
