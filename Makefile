@@ -9,24 +9,32 @@ PIP_ARGS ?=
 PYTEST_ARGS ?= -n auto
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
+DEVELOPED := $(VENV)/.developed
 
-.PHONY: setup demo test check smoke clean
+.PHONY: setup develop demo test check smoke clean
 
-setup: $(STAMP)
+setup: $(INSTALLED)
 
-$(STAMP): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(PIP_ARGS) -e . -c constraints.txt
+	touch $@
+
+# The tests align genomes too, and mappy is compiled when it is installed: a C compiler and zlib's headers.
+develop: $(DEVELOPED)
+
+$(DEVELOPED): $(INSTALLED)
 	$(BIN)/python -m pip install $(PIP_ARGS) -e '.[dev]' -c constraints.txt
 	touch $@
 
 demo: setup
 	$(BIN)/incrt train configs/cov2_synthetic.yaml
 
-test: setup
+test: develop
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: setup
+check: develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

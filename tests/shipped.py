@@ -17,10 +17,13 @@ SMALL_GENOMES = ["data.variants=3", "data.genomes=120"]
 
 
 def make_data(folder: Path) -> None:
-    """`folder`/data as the README describes it: GISAID's two archives and an SST-2 folder."""
+    """`folder`/data as the README describes it: GISAID's two archives, a reference, an SST-2 folder."""
     (folder / "data" / "sst2").mkdir(parents=True)
     population = SyntheticData(kind="synthetic", variants=3, genomes=120)
-    sequences, metadata = write_population(population, folder / "download")
+    sequences, metadata, reference, genes = write_population(population, folder / "download")
+    (folder / "data" / "sars-cov-2-reference").mkdir()
+    for path in (reference, genes):
+        path.rename(folder / "data" / "sars-cov-2-reference" / f"MN908947.3{path.suffix}")
     for source, name in ((sequences, "sequences_fasta"), (metadata, "metadata_tsv")):
         with tarfile.open(folder / "data" / f"{name}.tar.xz", "w:xz") as archive:
             archive.add(source, arcname=source.name)

@@ -17,7 +17,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "incrt_cli"
 UPSTREAM: dict[str, set[str]] = {
     "errors": set(),
     "config": {"errors"},
-    "data": {"errors", "config"},
+    "files": {"errors"},
+    "sequences": {"errors", "files"},
+    "fetch": {"errors", "files"},
+    "data": {"errors", "config", "files", "sequences"},
     "geometry": set(),
     "model": {"errors", "geometry"},
     "growth": {"errors", "config", "data", "geometry", "model"},

@@ -1,4 +1,4 @@
-"""`incrt data`: data sets that incrt can make."""
+"""`incrt data`: data sets that incrt can make, fetch and check."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
+from incrt_cli.cli.data_check import check
+from incrt_cli.cli.data_fetch import fetch
 from incrt_cli.errors import UserError
 
-app = typer.Typer(help="Make data sets.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    help="Check, fetch and make data sets.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 
 
-@app.callback()
-def _group() -> None:
-    """Make data sets."""  # a callback keeps the one command below a verb of its own
+app.command()(check)
+app.command()(fetch)
 
 
 @app.command()
@@ -30,14 +33,16 @@ def synth(
     """Write a seeded SARS-CoV-2-like population as FASTA and GISAID-style metadata."""
     from incrt_cli.config.load import load_config
     from incrt_cli.config.schema import SyntheticData
-    from incrt_cli.data.synthetic import METADATA, SEQUENCES, write_population
+    from incrt_cli.data.synthetic import FILES, write_population
 
     data = load_config(None, overrides or [], {"name": "synth", "data": {"kind": "synthetic"}}).data
     if not isinstance(data, SyntheticData):
         raise UserError(f"data.kind is {data.kind!r}; only a synthetic population can be written")
-    for name in (SEQUENCES, METADATA):
+    for name in FILES:
         if (out_dir / name).exists():
             raise UserError(f"{(out_dir / name).absolute()} is there already: give another folder")
-    sequences, metadata = write_population(data, out_dir)
+    paths = write_population(data, out_dir)
     typer.echo(f"wrote {data.genomes:,} genomes of {data.variants:,} variants:")
-    typer.echo(f"  data.sequences={sequences}\n  data.metadata={metadata}\n  data.label=Variant")
+    for key, path in zip(("sequences", "metadata", "reference", "genes"), paths, strict=True):
+        typer.echo(f"  data.{key}={path}")
+    typer.echo("  data.label=Variant")

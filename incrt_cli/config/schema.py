@@ -18,6 +18,9 @@ Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 PositiveFloat = Annotated[float, Field(gt=0.0, le=1e37, allow_inf_nan=False)]  # fits float32
 
 
+_LONGEST_PROTEIN_KMER = 3  # 8,000 tokens; 4 would be 160,000
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -36,20 +39,29 @@ class _DataSection(Section):
 
 
 class _GenomeSection(_DataSection):
-    """How a nucleotide sequence becomes tokens."""
+    """How a sequence becomes tokens."""
 
+    encoding: Literal["kmer", "mutations"] = "kmer"
     k: Annotated[int, Field(ge=1, le=8)] = 6
     stride: Positive = 6
-    region: str | None = None  # "start:end", 1-based and inclusive, as in a GFF3
+    region: str | None = None  # "start:end", 1-based and inclusive, as in a GFF3; or a gene of data.genes
+    # file: the FASTA is an alignment; None: minimap2 (or, for proteins, pairwise) where a reference is given
+    alignment: Literal["none", "file", "reference"] | None = None
+    gaps: Literal["unknown", "remove"] = "unknown"  # what a k-mer makes of "-"
+    max_unknown: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0  # share of letters a record may lack
+    min_frequency: Positive = 2  # of a mutation, over the training records; rarer ones are unknown
+    workers: Count | None = None  # processes that align; None: one for each core
 
     @field_validator("region")
     @classmethod
     def _coordinates(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
+        if value is None or re.fullmatch(r"[^:\s]+", value):
+            return value
         match = re.fullmatch(r"(\d+):(\d+)", value)
         if not match or not 1 <= int(match[1]) <= int(match[2]):
-            raise ValueError("expected start:end with 1 <= start <= end, for example 21563:25384")
+            raise ValueError(
+                "expected start:end with 1 <= start <= end, for example 21563:25384, or the name of a gene"
+            )
         return value
 
 
@@ -72,11 +84,44 @@ class FastaData(_GenomeSection):
     """FASTA sequences joined to a metadata table."""
 
     kind: Literal["fasta"]
-    sequences: str
+    sequences: str  # "-": standard input
     metadata: str
+    alphabet: Literal["nucleotide", "protein"] = "nucleotide"
     label: str | None = None  # None: guessed, and said
     id: str | None = None
+    id_match: Literal["loose", "literal"] = "loose"  # loose: spaces and _ aside where none is equal
     min_joined_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    reference: str | None = None  # FASTA with one record
+    genes: str | None = None  # GFF3 in the reference's coordinates
+    groups: str | None = None  # table whose first column is a label, its second the group (WHO name, say)
+    predict: Literal["label", "group"] = "label"
+
+    @property
+    def aligned_by(self) -> Literal["none", "file", "reference"]:
+        """`alignment`, with its default settled."""
+        return self.alignment or ("none" if self.reference is None else "reference")
+
+    @model_validator(mode="after")
+    def _what_goes_together(self) -> FastaData:
+        gene = self.region is not None and ":" not in self.region
+        for wanted, needs, reason in (
+            (self.encoding == "mutations", "reference", "data.encoding: mutations compares with it"),
+            (self.alignment == "reference", "reference", "data.alignment: reference aligns to it"),
+            (gene, "genes", f"data.region: {self.region} is the name of a gene"),
+            (self.predict == "group", "groups", "data.predict: group takes its classes from it"),
+        ):
+            if wanted and getattr(self, needs) is None:
+                raise ValueError(f"data.{needs} is missing: {reason}")
+        if self.encoding == "mutations" and self.aligned_by == "none":
+            raise ValueError("data.encoding: mutations needs aligned sequences, and data.alignment is none")
+        if gene and self.aligned_by == "none":
+            raise ValueError(f"data.region: {self.region} needs aligned sequences: set data.reference")
+        if self.alphabet == "protein" and self.encoding == "kmer" and self.k > _LONGEST_PROTEIN_KMER:
+            raise ValueError(
+                f"data.k = {self.k} with data.alphabet: protein would be 20^{self.k} tokens; at most "
+                f"{_LONGEST_PROTEIN_KMER}"
+            )
+        return self
 
 
 class TextData(_DataSection):

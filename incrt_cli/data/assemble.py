@@ -35,7 +35,7 @@ def _column(rows: datasets.Dataset, name: str) -> Ints:
 @dataclass(frozen=True)
 class Parts:
     """What the two kinds of data hand over. `labels` and `split` are per record (negative: left out);
-    `account` holds the kind's own keys of the summary.
+    `account` holds the kind's own keys of the summary; `lookup` is `EncodedSplit`'s.
     """
 
     rows: datasets.Dataset
@@ -47,6 +47,7 @@ class Parts:
     vocabulary_size: int
     account: Mapping[str, Any]
     sha256: Mapping[str, str]
+    lookup: npt.NDArray[np.int32] | None = None
 
 
 def assemble(parts: Parts, data: FastaData | TextData | DialData, name: str) -> Task:
@@ -97,6 +98,7 @@ def _split(parts: Parts, labels: Ints, number: int) -> EncodedSplit:
         records=columns.record[rows],
         # By tokens, not by record: with a region, different genomes can be one and the same input.
         seen=np.isin(columns.key[rows], columns.key[_rows_of(parts, 0)]),
+        lookup=parts.lookup,
     )
 
 

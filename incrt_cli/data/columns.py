@@ -56,5 +56,10 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def choose(columns: Sequence[str], name: str | None, names: Sequence[str], key: str, where: str) -> str:
-    """The column that the config's `key` names, or else the guess from `names`."""
-    return guessed(columns, names, key, where) if name is None else named(columns, name, key, where)
+    """The column that the config's `key` names, or else the guess from `names`; UserError where two have
+    that name.
+    """
+    found = guessed(columns, names, key, where) if name is None else named(columns, name, key, where)
+    if columns.count(found) > 1:
+        raise UserError(f"{where} has {columns.count(found)} columns {found!r} ({key}): rename all but one")
+    return found

@@ -15,8 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from incrt_cli.config.schema import DialData
+from incrt_cli.data.assemble import Columns, Parts
 from incrt_cli.data.cache import Entry, cache_folder, get_or_make
 from incrt_cli.data.rows import RowWriter, digest
+from incrt_cli.data.split import assign
+from incrt_cli.data.summary import lost
 from incrt_cli.errors import UserError
 
 Ints = npt.NDArray[np.int64]
@@ -61,3 +64,22 @@ def encode_dial(data: DialData, say: Callable[[str], None]) -> Entry:
     vocabulary = _FIRST + 4 * data.lookups + FILLERS
     key = {"kind": "dial", **data.model_dump(include=_SHAPING)}
     return get_or_make(cache_folder(data.cache_dir), key, vocabulary, make)
+
+
+def dial_parts(entry: Entry, data: DialData) -> Parts:
+    account, columns = entry.account, Columns(entry.rows)
+    split = assign(
+        columns.label, columns.digest, data.validation_fraction, data.test_fraction, data.split_seed
+    )
+    stage = {"read": data.examples, "kept": data.examples, "dropped": {}}
+    summary = {
+        "notes": [f"drawn here: {data.lookups} look-ups decide the label"],
+        "records": {"stages": {"drawn": stage}},
+        "classes_left_out": {},
+        "tokens_lost": lost(account["tokens"]),
+    }
+    vocabulary = {"kind": "dial", **data.model_dump(include={"lookups", "fillers", "max_tokens"})}
+    return Parts(
+        entry.rows, columns, columns.label, split, account["labels"],
+        vocabulary, account["vocabulary_size"], summary, {},
+    )  # fmt: skip

@@ -1,36 +1,49 @@
-"""FASTA + metadata to encoded rows, streaming: one record is held at a time."""
+"""FASTA + metadata to encoded rows, streaming: a few batches of records are held at a time."""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from incrt_cli.config.schema import FastaData
 from incrt_cli.data import columns as column_names
-from incrt_cli.data.cache import Entry, cache_folder, file_sha256, get_or_make
-from incrt_cli.data.fasta import first_headers
-from incrt_cli.data.join import Join, choose_rule
-from incrt_cli.data.kmer import KmerEncoder
-from incrt_cli.data.ledger import Ledger
-from incrt_cli.data.limits import LengthLimit
-from incrt_cli.data.metadata import choose_id, read_header, read_labels
-from incrt_cli.data.rows import RowWriter, digest
-from incrt_cli.errors import UserError
+from incrt_cli.data.cache import Entry, cache_folder, get_or_make
+from incrt_cli.data.encoding import Encoding
+from incrt_cli.data.join import Join
+from incrt_cli.data.match import Matcher, choose_rule
+from incrt_cli.data.metadata import choose_id, read_labels
+from incrt_cli.data.record_encoder import ALPHABETS, EncodedRecord, RecordEncoder
+from incrt_cli.data.rows import RowWriter
+from incrt_cli.data.workers import available_cores, batched, ordered_map
+from incrt_cli.files.checksums import file_sha256
+from incrt_cli.files.inputs import regular_files
+from incrt_cli.files.tables import read_header
+from incrt_cli.sequences.fasta import first_headers
+from incrt_cli.sequences.genes import Region, read_genes, resolve_region
+from incrt_cli.sequences.orientation import Orientation
+from incrt_cli.sequences.reference import Reference, read_reference
 
 Say = Callable[[str], None]
+_INPUTS = ("sequences", "metadata", "reference", "genes")
 _PEEKED_HEADERS = 1000
 _SECONDS_BETWEEN_LINES = 10.0
-_ENCODING = {"k", "stride", "region", "max_tokens", "too_long", "label", "id", "min_joined_fraction"}
-SHORT, NO_KMER = "ends before the region does", "no k-mer in it"
+_BATCH_RECORDS = 32
+_ENCODING = {
+    "alphabet", "encoding", "k", "stride", "region", "alignment", "gaps", "max_unknown",
+    "max_tokens", "too_long", "label", "id", "id_match", "min_joined_fraction",
+}  # fmt: skip
+Joined = tuple[str, bytes, int]
 
 
 class Encoded(NamedTuple):
-    """Rows without a split yet; the account has `labels`, `records` (ledgers), `bases` and `notes`."""
+    """Rows without a split yet; the account has `labels`, `records` (ledgers), `letters` and `notes`."""
 
     entry: Entry
-    encoder: KmerEncoder
+    encoder: RecordEncoder
     sha256: dict[str, str]
 
 
@@ -39,26 +52,57 @@ def encode_genomes(data: FastaData, say: Say) -> Encoded:
 
     Raises UserError for unreadable files, absent columns, too few joined records, too long ones.
     """
-    sequences, metadata = Path(data.sequences), Path(data.metadata)
-    encoder = KmerEncoder.from_text(data.k, data.stride, data.region)
-    sha256 = {str(path): file_sha256(path) for path in (sequences, metadata)}
-
-    def make(writer: RowWriter) -> dict[str, Any]:
-        say(f"reading {metadata.absolute()}")
-        join, notes = _prepare_join(data, sequences, metadata)
-        say(f"reading {sequences.absolute()}")
-        return {**_encode(join, encoder, data, writer, say), "notes": notes}
-
     folder = cache_folder(data.cache_dir)
-    key = {"files": list(sha256.values()), **data.model_dump(include=_ENCODING)}
-    return Encoded(get_or_make(folder, key, encoder.vocabulary_size, make), encoder, sha256)
+    given = {f"data.{key}": name for key in _INPUTS if (name := getattr(data, key)) is not None}
+    with regular_files(given, folder) as paths:
+        sha256 = {given[key]: file_sha256(path, folder) for key, path in paths.items()}
+        local = data.model_copy(update={key.removeprefix("data."): str(path) for key, path in paths.items()})
+        encoder = _encoder(local)
+        # How many mutations there are shows at the end: their tokens get the wide type.
+        size = encoder.kmers.vocabulary_size if data.encoding == "kmer" else None
+        key = {"files": list(sha256.values()), **data.model_dump(include=_ENCODING)}
+        entry = get_or_make(folder, key, size, partial(_make, local, encoder, say))
+    return Encoded(entry, encoder, sha256)
 
 
-def _prepare_join(data: FastaData, sequences: Path, metadata: Path) -> tuple[Join, list[str]]:
+def _make(data: FastaData, encoder: RecordEncoder, say: Say, writer: RowWriter) -> dict[str, Any]:
+    say(f"reading {Path(data.metadata).absolute()}")
+    join, notes = _prepare_join(data)
+    say(f"reading {Path(data.sequences).absolute()}")
+    encoding = Encoding(data, encoder, writer)
+    _encode(join, encoder, encoding, _workers(data), say)
+    account = encoding.account(join)
+    return {**account, "notes": notes + join.matcher.notes() + account["notes"]}
+
+
+def _encoder(data: FastaData) -> RecordEncoder:
+    alphabet = ALPHABETS[data.alphabet]
+    reference: Reference | None = None
+    region: Region | None = None
+    if data.reference is not None:
+        reference = read_reference(Path(data.reference), alphabet)
+    if data.region is not None:
+        genes = {} if data.genes is None else read_genes(Path(data.genes))
+        region = resolve_region(
+            data.region, genes, sys.maxsize if reference is None else len(reference.sequence)
+        )
+    return RecordEncoder.build(data, reference, region)
+
+
+def _workers(data: FastaData) -> int:
+    """Aligning is worth processes; cutting k-mers costs less than sending sequences to them."""
+    if data.workers is not None:
+        return data.workers
+    return available_cores() if data.aligned_by == "reference" else 0
+
+
+def _prepare_join(data: FastaData) -> tuple[Join, list[str]]:
     """Settle label column, id column and header rule; the notes say which, and whether guessed."""
+    sequences, metadata = Path(data.sequences), Path(data.metadata)
+    alphabet = ALPHABETS[data.alphabet]
     columns, _ = read_header(metadata)
     # A look at the first headers is enough to tell how ids are written, and costs no second pass.
-    headers = first_headers(sequences, _PEEKED_HEADERS)
+    headers = first_headers(sequences, alphabet, _PEEKED_HEADERS)
     where = str(metadata.absolute())
     label = column_names.choose(columns, data.label, column_names.LABELS, "data.label", where)
     if data.id is not None:
@@ -71,61 +115,38 @@ def _prepare_join(data: FastaData, sequences: Path, metadata: Path) -> tuple[Joi
         f"label column: {label!r}" + (" (guessed)" if data.label is None else ""),
         f"id column: {id_column!r}" + (" (guessed)" if data.id is None else "") + f", joined to {rule}",
     ]
-    return Join(sequences, metadata, labels, rule, id_column), notes
-
-
-class _Counts:
-    """Running totals of one pass over the sequences."""
-
-    def __init__(self, data: FastaData) -> None:
-        self.ledger = Ledger()
-        self.limit = LengthLimit(data.max_tokens, data.too_long)
-        self.bases = self.covered = 0
-
-
-def _encode(join: Join, encoder: KmerEncoder, data: FastaData, writer: RowWriter, say: Say) -> dict[str, Any]:
-    counts = _Counts(data)
-    next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-    for name, sequence, label in join:
-        counts.ledger.read += 1
-        _encode_record(name, sequence, label, encoder, counts, writer)
-        if time.monotonic() > next_line:
-            say(f"  {join.ledger.read:,} sequences read, {counts.ledger.kept:,} kept")
-            next_line += _SECONDS_BETWEEN_LINES
-    account = join.account(data.min_joined_fraction)
-    counts.limit.check()
-    _require_some(counts.ledger, join.sequences)
-    stages = {**account.pop("stages"), "encoded": counts.ledger.as_dict()}
-    lost = counts.bases - counts.covered
-    return {
-        "labels": join.labels.names,
-        "records": {"stages": stages, **account},
-        "bases": {"read": counts.bases, "lost": lost, "too_long": counts.limit.too_long},
-    }
-
-
-def _require_some(ledger: Ledger, sequences: Path) -> None:
-    if not ledger.kept:
-        reasons = "; ".join(f"{reason}: {entry['count']:,}" for reason, entry in ledger.dropped.items())
-        raise UserError(
-            f"no sequence of {sequences.absolute()} can be encoded ({reasons}): check data.region and data.k"
+    if labels.foreign_bytes:
+        notes.append(
+            f"warning: {labels.foreign_bytes:,} bytes of {metadata.absolute()} are not UTF-8, read as Latin-1"
         )
+    matcher = Matcher(rule, labels, data.id_match == "loose")
+    return Join(sequences, metadata, labels, matcher, id_column, alphabet), notes
 
 
-def _encode_record(
-    name: str, sequence: str, label: int, encoder: KmerEncoder, counts: _Counts, writer: RowWriter
-) -> None:
-    # A letter outside ASCII becomes "?": an unknown k-mer, like any other that is no nucleotide.
-    upper = sequence.upper().encode("ascii", "replace")
-    bases = encoder.cut(upper)
-    tokens = encoder.encode(bases or b"")
-    if not len(tokens):
-        counts.ledger.drop(SHORT if bases is None else NO_KMER, name)
-        return
-    # Of the whole sequence, not the region: only exact repeats of a genome are duplicates.
-    rows, whole = counts.limit.rows(tokens, name), digest(upper)
-    for row in rows:
-        writer.add(row, label, counts.ledger.kept, whole)
-    counts.ledger.kept += 1
-    counts.bases += len(bases or b"")
-    counts.covered += encoder.covered(sum(map(len, rows)))
+def _encode(join: Join, encoder: RecordEncoder, encoding: Encoding, workers: int, say: Say) -> None:
+    next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+    batches = batched(_watched(join, encoding), _BATCH_RECORDS)
+    for batch, records in ordered_map(partial(_encode_batch, encoder), batches, workers):
+        for (name, label), record in zip(batch, records, strict=True):
+            encoding.add(name, label, record)
+        if time.monotonic() > next_line:
+            say(f"  {join.ledger.read:,} sequences read, {encoding.ledger.kept:,} kept")
+            next_line += _SECONDS_BETWEEN_LINES
+
+
+def _watched(join: Join, encoding: Encoding) -> Iterator[Joined]:
+    """Where nothing is aligned, strands are told by comparison with the first sequence."""
+    orientation: Orientation | None = None
+    for name, sequence, label in join:
+        if orientation is None and encoding.tells_strands:
+            orientation = Orientation(sequence)
+        elif orientation is not None and orientation.is_reverse(sequence):
+            encoding.note_reverse(name)
+        yield name, sequence, label
+
+
+def _encode_batch(
+    encoder: RecordEncoder, batch: list[Joined]
+) -> tuple[list[tuple[str, int]], list[EncodedRecord]]:
+    # Names go along: what comes back need not be matched with what was sent.
+    return [(name, label) for name, _, label in batch], [encoder.encode(s, name) for name, s, _ in batch]

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from incrt_cli.data.fasta import header_id, header_ids, read_fasta
 from incrt_cli.data.ledger import EXAMPLES, Ledger
+from incrt_cli.data.match import Matcher
 from incrt_cli.data.metadata import CONFLICT, CONFLICTING, EMPTY, NO_LABEL, Labels
 from incrt_cli.errors import UserError
+from incrt_cli.sequences.alphabet import Alphabet
+from incrt_cli.sequences.fasta import read_fasta
 
 NOT_IN_METADATA, REPEATED_ID = "id not in the metadata", "id repeated in the FASTA"
 NO_SEQUENCE = "no sequence"
 _TAKEN = -3  # this id's row has its sequence already
 
 
-def choose_rule(headers: Sequence[str], labels: Labels) -> str:
-    """The one rule for the whole file: the one whose ids of the first headers the table knows most of."""
-    hits: dict[str, int] = {}
-    for header in headers:
-        for rule, key in header_ids(header).items():
-            hits[rule] = hits.get(rule, 0) + (key in labels.code)
-    return max(hits, key=hits.__getitem__)
-
-
 @dataclass
 class Join:
     """Iterate over it for (id, sequence, label code) of every joined record; then ask for `account`.
 
-    On both sides, read = joined + dropped. A sequence's id is looked up as it is, never changed.
+    On both sides, read = joined + dropped.
     """
 
     sequences: Path
     metadata: Path
     labels: Labels
-    rule: str
+    matcher: Matcher
     id_column: str
+    alphabet: Alphabet
 
     def __post_init__(self) -> None:
         self.ledger = Ledger()
         self._first_ids: list[str] = []
 
-    def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        for header, sequence in read_fasta(self.sequences):
-            name = header_id(header, self.rule)
+    def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
+        for header, sequence in read_fasta(self.sequences, self.alphabet):
+            name, found, problem = self.matcher.find(header)
             self.ledger.read += 1
             if len(self._first_ids) < EXAMPLES:
                 self._first_ids.append(name)
-            code = self.labels.code.get(name)
+            code = self.labels.code[name] if found else None
             if code is None or code < 0:
-                self.ledger.drop(_reason(code), name)
+                self.ledger.drop(problem or _reason(code), name)
                 continue
             self.ledger.kept += 1
             # Marked in the table itself: a set of all joined ids would hold them a second time.
@@ -85,7 +79,7 @@ class Join:
             f"only {self.ledger.kept:,} of {self.ledger.read:,} sequences in {paths[0]} joined the "
             f"{rows.read:,} rows of {paths[1]}: {joined:.1%} of the smaller side, "
             f"data.min_joined_fraction is {min_fraction:.1%} ({reasons}).\n"
-            f"Ids in the FASTA ({self.rule}): {', '.join(self._first_ids)}. "
+            f"Ids in the FASTA ({self.matcher.rule}): {', '.join(self._first_ids)}. "
             f"Ids in the table (column {self.id_column!r}): {', '.join(islice(self.labels.code, EXAMPLES))}. "
             "Name the column that holds the FASTA's ids with data.id, or lower data.min_joined_fraction."
         )

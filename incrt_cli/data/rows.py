@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 UNSPLIT = -1
 _FLUSH_TOKENS = 1 << 20
@@ -21,7 +21,7 @@ def digest(content: bytes) -> int:
 
     Two different records share one with probability about 1e-5 among ten million.
     """
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)
+    return int.from_bytes(xxhash.xxh3_64_digest(content), "little", signed=True)
 
 
 class RowWriter:
@@ -30,9 +30,10 @@ class RowWriter:
     (index into SPLITS, or UNSPLIT) and `length`.
     """
 
-    def __init__(self, path: Path, vocabulary_size: int) -> None:
+    def __init__(self, path: Path, vocabulary_size: int | None) -> None:
         # Half the file for nearly every vocabulary; batches are widened to int64 in any case.
-        self._dtype = np.uint16 if vocabulary_size <= 1 << 16 else np.int32
+        narrow = vocabulary_size is not None and vocabulary_size <= 1 << 16
+        self._dtype = np.uint16 if narrow else np.int32
         self._path = path
         self._tokens: list[npt.NDArray[np.integer]] = []
         self._cells: list[tuple[int, ...]] = []

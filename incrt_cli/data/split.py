@@ -34,10 +34,10 @@ def count_duplicates(digests: Ints, labels: Ints) -> Duplicates:
 def large_classes(labels: Ints, names: list[str], minimum: int) -> tuple[Ints, list[str], dict[str, int]]:
     """Relabel to the classes of at least `minimum` records, in order of name.
 
-    Returns the new labels (LEFT_OUT for records of smaller classes), the names, and the size of
-    each class left out. Raises UserError when fewer than two classes remain.
+    Returns the new labels (LEFT_OUT for records of smaller classes or left out before), the names, and
+    the size of each class left out. Raises UserError when fewer than two classes remain.
     """
-    counts = np.bincount(labels, minlength=len(names))
+    counts = np.bincount(labels[labels != LEFT_OUT], minlength=len(names))
     kept = sorted((code for code in range(len(names)) if counts[code] >= minimum), key=names.__getitem__)
     if len(kept) < 2:
         sizes = ", ".join(f"{names[code]} ({counts[code]:,})" for code in np.argsort(-counts)[:5])
@@ -49,7 +49,11 @@ def large_classes(labels: Ints, names: list[str], minimum: int) -> tuple[Ints, l
     relabel[kept] = np.arange(len(kept))
     small = {names[code]: int(counts[code]) for code in range(len(names)) if 0 < counts[code] < minimum}
     by_size = sorted(small.items(), key=lambda item: (-item[1], item[0]))
-    return relabel[labels], [names[code] for code in kept], dict(by_size)
+    return (
+        np.where(labels == LEFT_OUT, LEFT_OUT, relabel[labels]),
+        [names[code] for code in kept],
+        dict(by_size),
+    )
 
 
 def assign(labels: Ints, digests: Ints, validation: float, test: float, seed: int) -> Ints:

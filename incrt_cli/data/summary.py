@@ -42,8 +42,8 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     if "joined" in summary["records"]:
         share = summary["records"]["joined_fraction"]
         lines.append(f"joined: {summary['records']['joined']:,} ({share:.1%} of the smaller side)")
-    lines += _split_lines(summary) + _class_lines(summary) + _token_lines(summary)
-    return lines
+    lines += _split_lines(summary) + _class_lines(summary) + _group_lines(summary)
+    return lines + _letter_lines(summary) + _token_lines(summary)
 
 
 def _region_lines(summary: Mapping[str, Any]) -> list[str]:
@@ -68,7 +68,7 @@ def _split_lines(summary: Mapping[str, Any]) -> list[str]:
         windows = f" in {sizes['rows']:,} windows" if sizes["rows"] != sizes["records"] else ""
         parts.append(f"{name} {sizes['records']:,}{windows}")
     seen = ", ".join(f"{name} {e['rows']:,} of {e['of']:,}" for name, e in summary["seen_inputs"].items())
-    whole = "sentences" if "tokens_lost" in summary else "whole sequences"
+    whole = "whole sequences" if "letters" in summary else "sentences"
     identical = " (the region read is identical)" if summary.get("region") else ""
     return [
         f"splits: {', '.join(parts)}" + ("; labels permuted" if summary["permuted_labels"] else ""),
@@ -98,6 +98,29 @@ def _class_lines(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _group_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Records of each group of classes, the largest first."""
+    groups = summary.get("groups")
+    if not groups:
+        return []
+    sizes: dict[str, int] = {}
+    for name, counts in summary["classes"].items():
+        group = groups.get(name, "(no group)")
+        sizes[group] = sizes.get(group, 0) + sum(counts.values())
+    ordered = sorted(sizes.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{name} {count:,}" for name, count in ordered[:_SHOWN_CLASSES])
+    more = f" and {len(ordered) - _SHOWN_CLASSES:,} more" if len(ordered) > _SHOWN_CLASSES else ""
+    return [f"rolled up to {len(ordered):,} groups: {shown}{more}"]
+
+
+def _letter_lines(summary: Mapping[str, Any]) -> list[str]:
+    if "letters" not in summary:
+        return []
+    total = max(sum(summary["letters"].values()), 1)
+    parts = (f"{name} {count:,} ({count / total:.3%})" for name, count in summary["letters"].items())
+    return [f"letters read: {', '.join(parts)}"]
+
+
 def _token_lines(summary: Mapping[str, Any]) -> list[str]:
     lengths = summary["lengths"]
     unknown = ", ".join(f"{name} {share:.2%}" for name, share in summary["unknown_share"].items())
@@ -108,7 +131,7 @@ def _token_lines(summary: Mapping[str, Any]) -> list[str]:
     # A summary has the one or the other. Bases are counted before classes are left out as too small.
     for key, what in (
         ("bases_lost", "bases lost to truncation or an incomplete last k-mer, over all encoded records"),
-        ("tokens_lost", "tokens lost to truncation"),
+        ("tokens_lost", "tokens lost to truncation, over all encoded records"),
     ):
         if key in summary:
             entry = summary[key]

@@ -12,16 +12,21 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from incrt_cli.config.schema import FastaData, SyntheticData
-from incrt_cli.data.cache import cache_folder, file_sha256, key_of
-from incrt_cli.data.folders import atomic_folder
-from incrt_cli.data.variants import Bases, make_variants, sequenced
+from incrt_cli.data.cache import cache_folder, key_of
+from incrt_cli.data.variants import Bases, make_reference, make_variants, sequenced, spike_window
 from incrt_cli.errors import UserError
+from incrt_cli.files.checksums import file_sha256
+from incrt_cli.files.folders import atomic_folder
 
 SEQUENCES, METADATA = "sequences.fasta", "metadata.tsv"
+REFERENCE, GENES = "reference.fasta", "genes.gff3"
+FILES = (SEQUENCES, METADATA, REFERENCE, GENES)
+_REFERENCE_NAME = "SYN-reference"
 _CHECKSUMS = "sha256.json"
 COLUMNS = (
     "Virus name", "Type", "Accession ID", "Collection date", "Location", "Sequence length", "Host", "Clade",
@@ -35,26 +40,29 @@ _POPULATION = {
 }  # fmt: skip
 
 
-def write_population(settings: SyntheticData, folder: Path) -> tuple[Path, Path]:
-    """Write `sequences.fasta` and `metadata.tsv` to `folder`; the same settings, the same bytes.
+def write_population(settings: SyntheticData, folder: Path) -> list[Path]:
+    """Write FILES to `folder` and return their paths; the same settings, the same bytes.
 
-    Both appear complete or not at all. Raises UserError when the settings contradict each other
-    or the folder cannot be written.
+    All appear complete or none. Raises UserError when the settings contradict each other or the
+    folder cannot be written.
     """
-    sequences, metadata = folder / SEQUENCES, folder / METADATA
-    halves = [path.with_name(f".{path.name}.part") for path in (sequences, metadata)]
-    population = _population(settings)
+    wholes = [folder / name for name in FILES]
+    halves = [path.with_name(f".{path.name}.part") for path in wholes]
+    rng = np.random.default_rng(settings.population_seed)
+    reference = make_reference(settings, rng)
+    population = _population(reference, settings, rng)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(population, *halves)
-        for half, whole in zip(halves, (sequences, metadata), strict=True):
+        _write(population, *halves[:2])
+        _write_reference(reference, *halves[2:])
+        for half, whole in zip(halves, wholes, strict=True):
             half.replace(whole)
     except OSError as error:
         raise UserError(f"cannot write to {folder.absolute()}: {error.strerror}") from error
     finally:
         for half in halves:
             half.unlink(missing_ok=True)
-    return sequences, metadata
+    return wholes
 
 
 def cached_population(data: SyntheticData, say: Callable[[str], None]) -> FastaData:
@@ -66,13 +74,19 @@ def cached_population(data: SyntheticData, say: Callable[[str], None]) -> FastaD
         with atomic_folder(home, lambda: _intact(home)) as temporary:
             checksums = {path.name: file_sha256(path) for path in write_population(data, temporary)}
             (temporary / _CHECKSUMS).write_text(json.dumps(checksums), encoding="utf-8")
-    reading = data.model_dump(exclude=_POPULATION | {"kind"})
+    reading = data.model_dump(exclude=_POPULATION | {"kind", "alignment"})
+    # Raw coordinates unless asked otherwise: aligning needs a package that the default does without.
+    gene = data.region is not None and ":" not in data.region
+    by_default: Literal["reference", "none"] = "reference" if data.encoding == "mutations" or gene else "none"
     return FastaData(
         kind="fasta",
         sequences=str(home / SEQUENCES),
         metadata=str(home / METADATA),
         label="Variant",
         id="Virus name",
+        reference=str(home / REFERENCE),
+        genes=str(home / GENES),
+        alignment=data.alignment or by_default,
         min_joined_fraction=1.0,
         **reading,
     )
@@ -81,7 +95,7 @@ def cached_population(data: SyntheticData, say: Callable[[str], None]) -> FastaD
 def _intact(home: Path) -> bool:
     try:
         checksums = json.loads((home / _CHECKSUMS).read_text(encoding="utf-8"))
-        return all(file_sha256(home / name) == checksums[name] for name in (SEQUENCES, METADATA))
+        return all(file_sha256(home / name) == checksums[name] for name in FILES)
     except (OSError, ValueError, KeyError, TypeError, UserError):
         return False
 
@@ -97,15 +111,23 @@ def _write(population: Iterator[tuple[int, Bases]], sequences: Path, metadata: P
             rows.writerow(row)
 
 
-def _population(settings: SyntheticData) -> Iterator[tuple[int, Bases]]:
+def _write_reference(reference: Bases, fasta: Path, genes: Path) -> None:
+    fasta.write_bytes(f">{_REFERENCE_NAME}\n".encode() + reference.tobytes() + b"\n")
+    start, end = spike_window(len(reference))
+    fields = (_REFERENCE_NAME, "incrt", "gene", str(start), str(end), ".", "+", ".", "ID=S;Name=S")
+    genes.write_text("##gff-version 3\n" + "\t".join(fields) + "\n", encoding="ascii")
+
+
+def _population(
+    reference: Bases, settings: SyntheticData, rng: np.random.Generator
+) -> Iterator[tuple[int, Bases]]:
     """(variant number from 1, genome), in random order; variants differ mildly in size."""
     if settings.genomes < settings.variants:
         raise UserError(
             f"data.genomes = {settings.genomes} is fewer than data.variants = {settings.variants}: "
             "every variant needs a genome"
         )
-    rng = np.random.default_rng(settings.population_seed)
-    variants = make_variants(settings, rng)
+    variants = make_variants(reference, settings, rng)
     weights = rng.uniform(0.5, 1.5, settings.variants)
     sizes = 1 + rng.multinomial(settings.genomes - settings.variants, weights / weights.sum())
     order = rng.permutation(np.repeat(np.arange(settings.variants), sizes)).tolist()

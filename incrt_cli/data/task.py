@@ -7,7 +7,7 @@ inside a stored sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ class EncodedSplit:
     `lengths`, `labels`, `records` are N-vectors (int64). Rows that are windows of one record share
     its number in `records`; a record's prediction is the mean of its windows' log-probabilities.
     `seen` is True where an identical token sequence occurs in the training split (all True there).
+    `lookup` turns stored codes into tokens, where they are not the tokens already.
     """
 
     tokens: Any  # datasets.Dataset with a column "tokens"
@@ -42,6 +43,7 @@ class EncodedSplit:
     labels: np.ndarray
     records: np.ndarray
     seen: np.ndarray
+    lookup: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -52,8 +54,8 @@ class EncodedSplit:
 
     def subset(self, rows: np.ndarray) -> EncodedSplit:
         """`rows` of this split, in that order."""
-        chosen = (self.lengths[rows], self.labels[rows], self.records[rows], self.seen[rows])
-        return EncodedSplit(self.tokens.select(rows), *chosen)
+        kept = {name: getattr(self, name)[rows] for name in ("lengths", "labels", "records", "seen")}
+        return replace(self, tokens=self.tokens.select(rows), **kept)
 
     def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
         """Rows `indices` in that order, padded to the longest of them."""
@@ -62,7 +64,8 @@ class EncodedSplit:
         lengths = self.lengths[chosen]
         mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
         tokens = np.full(mask.shape, PAD, dtype=np.int64)
-        tokens[mask] = column.flatten().to_numpy(zero_copy_only=False)
+        stored = column.flatten().to_numpy(zero_copy_only=False)
+        tokens[mask] = stored if self.lookup is None else self.lookup[stored]
         labels = torch.from_numpy(self.labels[chosen])
         return Batch(torch.from_numpy(tokens), torch.from_numpy(mask), labels)
 

@@ -45,7 +45,8 @@ def encode_texts(data: TextData, say: Say) -> EncodedText:
     """
     if data.path is not None:
         files = find_files(Path(data.path))
-        where, sha256 = str(Path(data.path).absolute()), file_hashes(files)
+        where = str(Path(data.path).absolute())
+        sha256 = file_hashes(files, cache_folder(data.cache_dir))
         titles = {part: ", ".join(file.name for file in group) for part, group in files.items()}
         read = partial(read_files, files)
     else:

@@ -10,10 +10,9 @@ import pandas as pd
 
 from incrt_cli.config.schema import TextData
 from incrt_cli.data import columns as column_names
-from incrt_cli.data.ledger import EXAMPLES, Ledger
+from incrt_cli.data.ledger import EXAMPLES
 from incrt_cli.data.rows import digest
-from incrt_cli.data.text_files import UNLABELLED
-from incrt_cli.errors import UserError
+from incrt_cli.data.text_files import UNLABELLED, Part
 
 Mask = npt.NDArray[np.bool_]
 NO_TEXT, NO_LABEL, SMALL = "no text", "no label", "class smaller than data.min_class_size"
@@ -29,21 +28,22 @@ class TextRows:
     """
 
     def __init__(
-        self, parts: Mapping[str, pd.DataFrame], data: TextData, where: str, titles: Mapping[str, str]
+        self, parts: Mapping[str, Part], data: TextData, where: str, titles: Mapping[str, str]
     ) -> None:
         self.notes: list[str] = []
-        self.ledgers = {part: Ledger() for part in parts}
-        text, label = self._columns(list(parts["train"].columns), data, where)
+        self.ledgers = {name: part.ledger for name, part in parts.items()}
+        text, label = self._columns(list(parts["train"].frame.columns), data, where)
         frames = []
-        for part, table in parts.items():
-            if text not in table.columns:
-                raise UserError(f"the {part} part of {where} has no column {text!r}")
-            labels = table[label] if label in table.columns else pd.Series("", index=table.index)
+        for part, (table, _) in parts.items():
+            names = list(table.columns)
+            for name, key in ((text, "data.text"), (label, "data.label")):
+                # A test part need not have labels.
+                if name == text or name in names:
+                    column_names.choose(names, name, (), key, f"the {part} part of {where}")
+            labels = table[label] if label in names else pd.Series("", index=table.index)
             texts = [" ".join(value.split()) for value in table[text]]
             frames.append(pd.DataFrame({"text": texts, "label": labels.to_numpy(), "source": part}))
         self.frame = pd.concat(frames, ignore_index=True)
-        for part, table in parts.items():
-            self.ledgers[part].read = len(table)
         self._drop_unusable()
         self._place_parts(titles)
         self.frame["digest"] = [digest(value.upper().encode()) for value in self.frame["text"]]

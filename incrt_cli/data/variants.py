@@ -37,9 +37,17 @@ def _ambiguous() -> npt.NDArray[np.uint8]:
 _OTHERS, _AMBIGUOUS = _others(), _ambiguous()
 
 
-def make_variants(settings: SyntheticData, rng: np.random.Generator) -> list[Bases]:
+def make_reference(settings: SyntheticData, rng: np.random.Generator) -> Bases:
+    return rng.choice(_LETTERS, size=settings.genome_length, p=_COMPOSITION)
+
+
+def spike_window(length: int) -> tuple[int, int]:
+    """1-based, inclusive coordinates of the spike gene, scaled to a genome of `length`."""
+    return (_SPIKE[0] - 1) * length // _GENOME + 1, _SPIKE[1] * length // _GENOME
+
+
+def make_variants(reference: Bases, settings: SyntheticData, rng: np.random.Generator) -> list[Bases]:
     """`settings.variants` different genomes. Raises UserError when there is no room for that many."""
-    reference = rng.choice(_LETTERS, size=settings.genome_length, p=_COMPOSITION)
     found: dict[bytes, Bases] = {}
     # Two draws can agree in a short genome with few mutations; equal variants could not be told apart.
     for _ in range(settings.variants + _TRIES):
@@ -56,7 +64,8 @@ def make_variants(settings: SyntheticData, rng: np.random.Generator) -> list[Bas
 def _mutated(reference: Bases, settings: SyntheticData, rng: np.random.Generator) -> Bases:
     """Half of the deletions and, rounded up, of the substitutions are in the spike-like window."""
     inside = np.zeros(len(reference), dtype=bool)
-    inside[(_SPIKE[0] - 1) * len(reference) // _GENOME : _SPIKE[1] * len(reference) // _GENOME] = True
+    start, end = spike_window(len(reference))
+    inside[start - 1 : end] = True
     genome, kept = reference.copy(), np.ones(len(reference), dtype=bool)
     in_window = settings.deletions // 2
     for window, count in ((inside, in_window), (~inside, settings.deletions - in_window)):

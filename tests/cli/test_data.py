@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from incrt_cli.cli.main import run
+from incrt_cli.data.synthetic import FILES
 
 SMALL = ["data.genomes=12", "data.genome_length=2000"]
 
 
 def test_synth_writes_what_a_config_can_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["data", "synth", str(tmp_path / "out"), *SMALL]) == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["metadata.tsv", "sequences.fasta"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
     printed = capsys.readouterr().out
     assert f"data.sequences={tmp_path / 'out' / 'sequences.fasta'}" in printed
     assert "wrote 12 genomes of 6 variants" in printed

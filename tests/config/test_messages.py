@@ -82,7 +82,10 @@ DATA = [
     ("name: x\ndata: {kind: text}", ["2: data: give exactly one of data.path and data.hub"]),
     (
         "name: x\ndata: {kind: synthetic, region: '9:3'}",
-        ["2: data.region: expected start:end with 1 <= start <= end, for example 21563:25384, got '9:3'"],
+        [
+            "2: data.region: expected start:end with 1 <= start <= end, for example 21563:25384, "
+            "or the name of a gene, got '9:3'"
+        ],
     ),
     # an unknown kind still shows what else is wrong, and nothing that only a guessed kind would forbid
     (

@@ -1,36 +1,11 @@
-"""Small input files for the tests of this room, in every packing that is read."""
+"""Small input files for the tests of this room."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
-import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
 from incrt_cli.config.schema import FastaData
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "plain": bytes,
-    "gz": gzip.compress,
-    "xz": lzma.compress,
-    "bz2": bz2.compress,
-    "zst": lambda content: pa.compress(content, codec="zstd", asbytes=True),
-}
-
-
-def tar(members: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
 
 
 def write_fasta(path: Path, records: Sequence[tuple[str, str]]) -> Path:

@@ -11,10 +11,11 @@ import pytest
 
 from incrt_cli.config.schema import FastaData, SyntheticData
 from incrt_cli.data.build import build_task
-from incrt_cli.data.kmer import KmerEncoder
 from incrt_cli.data.summary import summary_lines
 from incrt_cli.data.task import SPLITS, Task
 from incrt_cli.errors import UserError
+from incrt_cli.sequences.alphabet import NUCLEOTIDE, code
+from incrt_cli.sequences.kmer import KmerEncoder
 from tests.data.files import genomes
 
 BASES = "ACGT"
@@ -44,14 +45,16 @@ def rows_of(task: Task) -> dict[tuple[int, ...], tuple[str, str]]:
 def test_every_record_arrives_encoded_with_its_own_label(tmp_path: Path) -> None:
     records = population(40)
     task, _ = build(genomes(tmp_path, records))
-    encoder, rows = KmerEncoder(3, 3), rows_of(task)
-    assert {tuple(encoder.encode(s.encode()).tolist()): label for _, s, label in records} == {
-        tokens: label for tokens, (_, label) in rows.items()
-    }
+    encoder, rows = KmerEncoder(3, 3, NUCLEOTIDE), rows_of(task)
+    assert {
+        tuple(encoder.encode(code(s.encode(), NUCLEOTIDE)).tolist()): label for _, s, label in records
+    } == {tokens: label for tokens, (_, label) in rows.items()}
     assert [len(task.splits[name]) for name in SPLITS] == [32, 4, 4]
     assert task.vocabulary_size == 66 and task.max_tokens == 512
     assert task.vocabulary == {
         "kind": "kmer", "k": 3, "stride": 3, "region": None, "max_tokens": 512, "too_long": "error",
+        "alphabet": "nucleotide", "gaps": "unknown", "max_unknown": 1.0,
+        "alignment": "none", "reference": None, "region_parts": None,
     }  # fmt: skip
     assert all(len(value) == 64 for value in task.sha256.values()) and len(task.sha256) == 2
 

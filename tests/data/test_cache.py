@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrt_cli.data.cache import cache_folder, file_sha256, get_or_make
+from incrt_cli.data.cache import cache_folder, get_or_make
 from incrt_cli.data.rows import RowWriter, digest
 from incrt_cli.errors import UserError
 
@@ -156,13 +156,3 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/h")
     assert cache_folder(None) == Path("/h/.cache/incrt")
-
-
-def test_hashes_are_of_the_bytes_and_of_regular_files_only(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"abc")
-    assert file_sha256(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    with pytest.raises(UserError, match="not a regular file"):
-        file_sha256(tmp_path)
-    with pytest.raises(UserError, match="No such file"):
-        file_sha256(tmp_path / "absent")

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrt_cli.data.fasta import first_headers
-from incrt_cli.data.join import Join, choose_rule
+from incrt_cli.data.join import Join
 from incrt_cli.data.ledger import Ledger
+from incrt_cli.data.match import Matcher, choose_rule
 from incrt_cli.data.metadata import read_labels
 from incrt_cli.errors import UserError
+from incrt_cli.sequences.alphabet import NUCLEOTIDE
 from tests.data.files import write_fasta, write_table
 
 ids = st.sampled_from("abcdef")
@@ -25,7 +26,8 @@ def make_join(folder: Path, headers: list[str], rows: list[tuple[str, str]]) -> 
     sequences = write_fasta(folder / "s.fasta", [(header, "ACGT") for header in headers])
     table = write_table(folder / "m.tsv", ["id", "label"], rows)
     labels = read_labels(table, "id", "label")
-    return Join(sequences, table, labels, choose_rule(first_headers(sequences, 100), labels), "id")
+    matcher = Matcher(choose_rule(headers, labels), labels, loose=True)
+    return Join(sequences, table, labels, matcher, "id", NUCLEOTIDE)
 
 
 @given(headers=sequence_side, rows=table_side)
@@ -70,7 +72,7 @@ def test_every_reason_is_counted_with_examples(tmp_path: Path) -> None:
 def test_one_rule_for_the_file_is_the_one_that_joins(tmp_path: Path) -> None:
     headers = ["hCoV-19/a|EPI_1|2020", "hCoV-19/b|EPI_2|2020", "c"]
     join = make_join(tmp_path, headers, [("EPI_1", "A"), ("EPI_2", "B"), ("c", "B")])
-    assert join.rule == "field 2 of the header (cut at |)"
+    assert join.matcher.rule == "field 2 of the header (cut at |)"
     assert [name for name, _, _ in join] == ["EPI_1", "EPI_2", "c"]
 
 

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 from incrt_cli.config.schema import SyntheticData
-from incrt_cli.data.fasta import read_fasta
-from incrt_cli.data.synthetic import cached_population, write_population
-from incrt_cli.data.variants import make_variants, sequenced
+from incrt_cli.data.synthetic import FILES, cached_population, write_population
+from incrt_cli.data.variants import Bases, make_reference, make_variants, sequenced
 from incrt_cli.errors import UserError
+from incrt_cli.sequences.alphabet import NUCLEOTIDE
+from incrt_cli.sequences.fasta import read_fasta
 
 SPIKE = slice(21562, 25384)
 
@@ -23,38 +24,42 @@ def settings(**values: Any) -> SyntheticData:
     return SyntheticData.model_validate({"kind": "synthetic", **small, **values})
 
 
+def variants(chosen: SyntheticData, rng: np.random.Generator) -> list[Bases]:
+    return make_variants(make_reference(chosen, rng), chosen, rng)
+
+
 def test_the_same_settings_give_the_same_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
     first = [path.read_bytes() for path in write_population(settings(), tmp_path / "1")]
     again = [path.read_bytes() for path in write_population(settings(), tmp_path / "2")]
     other = [path.read_bytes() for path in write_population(settings(population_seed=1), tmp_path / "3")]
     assert first == again
     assert first[0] != other[0]
-    assert sorted(path.name for path in (tmp_path / "1").iterdir()) == ["metadata.tsv", "sequences.fasta"]
+    assert sorted(path.name for path in (tmp_path / "1").iterdir()) == sorted(FILES)
 
 
 def test_headers_and_columns_are_gisaids_and_agree(tmp_path: Path) -> None:
-    sequences, metadata = write_population(settings(), tmp_path)
+    sequences, metadata, _, _ = write_population(settings(), tmp_path)
     table = pd.read_csv(metadata, sep="\t", dtype=str)
-    records = list(read_fasta(sequences))
+    records = list(read_fasta(sequences, NUCLEOTIDE))
     names = table["Virus name"] + "|" + table["Accession ID"] + "|" + table["Collection date"]
     assert [header for header, _ in records] == names.tolist()
     assert [str(len(sequence)) for _, sequence in records] == table["Sequence length"].tolist()
     assert table["Variant"].nunique() == 3 and table["Virus name"].nunique() == 40
     assert table["Virus name"].str.startswith("hCoV-19/Synthetica/").all()
-    share = [sequence.count("N") / len(sequence) for _, sequence in records]
+    share = [sequence.count(b"N") / len(sequence) for _, sequence in records]
     assert np.allclose(table["N-Content"].astype(float), share, atol=1e-6)
 
 
 def test_half_of_a_variants_substitutions_are_in_the_spike_window() -> None:
     plain = settings(genome_length=29903, variants=2, substitutions=41, deletions=0)
-    one, other = make_variants(plain, np.random.default_rng(0))
+    one, other = variants(plain, np.random.default_rng(0))
     differs = one != other
     assert 0 < differs[SPIKE].sum() <= 2 * 21
     assert abs(differs[SPIKE].sum() - 42) <= 2 and abs(differs.sum() - 82) <= 4
 
 
 def test_deletions_are_whole_codons_and_the_composition_is_the_virus_own() -> None:
-    genomes = make_variants(settings(genome_length=29903, deletions=4), np.random.default_rng(0))
+    genomes = variants(settings(genome_length=29903, deletions=4), np.random.default_rng(0))
     assert {(29903 - len(genome)) % 3 for genome in genomes} == {0}
     assert {12 <= 29903 - len(genome) <= 36 for genome in genomes} == {True}
     shares = [np.mean(genomes[0] == ord(letter)) for letter in "ACGT"]
@@ -71,7 +76,7 @@ def test_deletions_are_whole_codons_and_the_composition_is_the_virus_own() -> No
 )
 def test_each_kind_of_noise_changes_letters_to_its_own(values: dict[str, Any], letters: str) -> None:
     noisy, rng = settings(genome_length=29903, **values), np.random.default_rng(0)
-    clean = make_variants(noisy, rng)[0]
+    clean = variants(noisy, rng)[0]
     seen = sequenced(clean, noisy, rng)
     changed = seen != clean
     assert set(seen[changed].tobytes().decode()) <= set(letters)
@@ -81,7 +86,7 @@ def test_each_kind_of_noise_changes_letters_to_its_own(values: dict[str, Any], l
 
 
 def test_every_variant_has_genomes_and_their_number_is_exact(tmp_path: Path) -> None:
-    _, metadata = write_population(settings(variants=20, genomes=25), tmp_path)
+    _, metadata, _, _ = write_population(settings(variants=20, genomes=25), tmp_path)
     counts = pd.read_csv(metadata, sep="\t")["Variant"].value_counts()
     assert len(counts) == 20 and counts.sum() == 25
 

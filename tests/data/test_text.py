@@ -17,7 +17,7 @@ from incrt_cli.data.build import build_task
 from incrt_cli.data.summary import summary_lines
 from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
-from tests.data.files import PACKERS
+from tests.files.packing import PACKERS
 
 ADJECTIVES = ("good", "fine", "great", "dull", "poor", "flat")
 TRAIN = [(f"film {i} is {word} ", str(int(i % 6 < 3))) for i, word in enumerate(ADJECTIVES * 10)]
@@ -68,7 +68,7 @@ def test_a_text_account_speaks_of_sentences_and_tokens(tmp_path: Path) -> None:
     said = summary_lines(task(tmp_path).summary)
     assert "sentences that repeat another: 1 (kept in one split); with another label: 0" in said
     assert "inputs that also occur in training: validation 0 of 6, test 0 of 2" in said
-    assert any(line.startswith("tokens lost to truncation: 0 of ") for line in said)
+    assert any(line.startswith("tokens lost to truncation, over all encoded records: 0 of ") for line in said)
     assert not any("k-mer" in line or "region" in line for line in said)
 
 

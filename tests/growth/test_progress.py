@@ -35,7 +35,7 @@ def test_a_head_with_a_time_constant_gets_three_to_four_of_them(every: int, scal
 
 
 def test_a_head_that_never_learns_gets_its_time_to_settle() -> None:
-    assert _ended_at(lambda step: 1.0, every=50, settle=300) == 250
+    assert _ended_at(lambda step: 1.0, every=50, settle=300) == 300
 
 
 def test_a_loss_that_keeps_falling_never_ends() -> None:

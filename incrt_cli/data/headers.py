@@ -1,34 +1,10 @@
-"""FASTA records, and the ids that a header may offer."""
+"""The ids that a FASTA header may offer, and the form in which ids of two downloads are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
-
-from Bio.SeqIO.FastaIO import SimpleFastaParser
-
-from incrt_cli.data.archives import open_text
-from incrt_cli.errors import UserError
-
 WHOLE, WORD = "the whole header", "the header's first word"
-
-
-def read_fasta(path: Path) -> Iterator[tuple[str, str]]:
-    """Stream (header without '>', sequence without white space) of a FASTA file, packed or not.
-
-    Raises UserError when the file cannot be read or holds no record.
-    """
-    header = None
-    with open_text(path, "FASTA") as handle:
-        for header, sequence in SimpleFastaParser(handle):  # type: ignore[no-untyped-call]
-            yield header, sequence
-    if header is None:
-        raise UserError(f"{path.absolute()} holds no FASTA record (no line starts with '>')")
-
-
-def first_headers(path: Path, count: int) -> list[str]:
-    return [header for header, _ in islice(read_fasta(path), count)]
+# GISAID's downloads write it, Nextstrain's leave it out.
+_PREFIXES = ("hCoV-19/", "SARS-CoV-2/")
 
 
 def header_ids(header: str) -> dict[str, str]:
@@ -51,3 +27,10 @@ def header_id(header: str, rule: str) -> str:
     if rule == WHOLE:
         return header
     return header_ids(header).get(rule, header)
+
+
+def loosened(name: str) -> str:
+    """`name` without white space, underscores and a leading `hCoV-19/`: a key to compare by, never an id."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return "".join(name.split()).replace("_", "")

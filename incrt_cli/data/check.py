@@ -1,0 +1,111 @@
+"""Everything that would go wrong with a data section, found before a run does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from incrt_cli.config.schema import Data, FastaData
+from incrt_cli.data.build import build_task
+from incrt_cli.data.ledger import EXAMPLES
+from incrt_cli.data.task import Task
+from incrt_cli.errors import UserError
+
+Say = Callable[[str], None]
+_MISSING_VALUES = {"na", "n/a", "nan", "none", "null", "unknown", "unassigned", "?", "-"}
+_FEW_TESTED = 5  # records of a class: fewer say next to nothing about it
+_SHARE_WORTH_SAYING = 0.05
+
+
+@dataclass(frozen=True)
+class Findings:
+    """`problems` would stop a run; `warnings` would not. `task` is absent when nothing could be built."""
+
+    task: Task | None
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check_data(data: Data, name: str, say: Say) -> Findings:
+    """Build the task as a run would; where that fails, once more with lenient limits, to see the rest."""
+    problems: list[str] = []
+    try:
+        task = build_task(data, name, say)
+    except UserError as error:
+        problems.append(str(error))
+    else:
+        return Findings(task, [], warnings_of(task.summary))
+    lenient = _lenient(data)
+    if lenient == data:
+        return Findings(None, problems)
+    say("once more without limits, for an account of the rest:")
+    try:
+        task = build_task(lenient, name, say)
+    except UserError as error:
+        problems += [text for text in [str(error)] if text not in problems]
+        return Findings(None, problems)
+    return Findings(task, problems, warnings_of(task.summary))
+
+
+def _lenient(data: Data) -> Data:
+    limits: dict[str, Any] = {"too_long": "truncate"} if data.too_long == "error" else {}
+    if isinstance(data, FastaData):
+        limits["min_joined_fraction"] = 0.0
+    return data.model_copy(update=limits)
+
+
+def warnings_of(summary: Mapping[str, Any]) -> list[str]:
+    """What a careful reader of the account would stumble over, each in one line."""
+    found = [note.removeprefix("warning: ") for note in summary["notes"] if note.startswith("warning: ")]
+    return found + _about_records(summary) + _about_classes(summary) + _about_tokens(summary)
+
+
+def _about_records(summary: Mapping[str, Any]) -> list[str]:
+    found = []
+    for stage, ledger in summary["records"]["stages"].items():
+        for reason, entry in ledger["dropped"].items():
+            share = entry["count"] / max(ledger["read"], 1)
+            # Metadata without a sequence is how a subset of a large download looks.
+            if share > _SHARE_WORTH_SAYING and reason != "no sequence":
+                found.append(f"{stage}: {entry['count']:,} of {ledger['read']:,} dropped: {reason}")
+    if summary["conflicts"]:
+        found.append(f"{summary['conflicts']:,} records equal one that has another label")
+    for part, entry in summary["seen_inputs"].items():
+        if entry["rows"] > _SHARE_WORTH_SAYING * max(entry["of"], 1):
+            found.append(f"{part}: {entry['rows']:,} of {entry['of']:,} inputs also occur in training")
+    return found
+
+
+def _about_classes(summary: Mapping[str, Any]) -> list[str]:
+    classes: Mapping[str, Mapping[str, int]] = summary["classes"]
+    found = []
+    for names, what in (
+        ([n for n in classes if n.strip().casefold() in _MISSING_VALUES], "look like missing values"),
+        ([n for n in classes if "\n" in n or len(n) > 200], "hold line breaks or are very long"),
+        (
+            [n for n in classes if classes[n]["test"] < _FEW_TESTED],
+            f"have fewer than {_FEW_TESTED} test records",
+        ),
+    ):
+        if names:
+            shown = ", ".join(name[:40] for name in names[:EXAMPLES])
+            found.append(f"{len(names):,} of {len(classes):,} classes {what}: {shown}")
+    left_out = sum(summary["classes_left_out"].values())
+    if left_out:
+        found.append(f"{len(summary['classes_left_out']):,} small classes are left out: {left_out:,} records")
+    return found
+
+
+def _about_tokens(summary: Mapping[str, Any]) -> list[str]:
+    found = []
+    for key in ("bases_lost", "tokens_lost"):
+        entry = summary.get(key)
+        if entry and entry["share"] > _SHARE_WORTH_SAYING:
+            found.append(
+                f"{key.replace('_', ' ')}: {entry['share']:.1%} ({entry['too_long']:,} records too long)"
+            )
+    for part, share in summary["unknown_share"].items():
+        if share > _SHARE_WORTH_SAYING:
+            found.append(f"{part}: {share:.1%} of the tokens are unknown")
+    return found
