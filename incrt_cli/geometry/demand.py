@@ -64,8 +64,8 @@ def outside(views: Sequence[View], basis: Tensor) -> list[View]:
 def propose(
     views: Sequence[View], starts: int, rounds: int, generator: torch.Generator, warm: Direction | None = None
 ) -> Direction:
-    """The steepest direction (d × 1) that alternating power iterations reach from `starts` random ones, and
-    from `warm` (d × 1).
+    """The surest direction (d × 1) of those that alternating power iterations reach from `starts` random ones
+    and from `warm` (d × 1).
     """
     first = views[0].z
     shape = (first.shape[-1], starts)
@@ -76,9 +76,11 @@ def propose(
     for _ in range(rounds):
         direction = _climb(views, direction)
     alpha, beta = scores(views, direction)
-    rates = (alpha * (beta - beta.mean(dim=0))).mean(dim=0)
-    best = int(rates.abs().argmax())
-    sign = -1.0 if rates[best] < 0.0 else 1.0
+    figures = alpha * (beta - beta.mean(dim=0))
+    # The surest of the maxima and not the steepest: a few sequences with much pull can make a steep one.
+    certainty = figures.mean(dim=0) / figures.std(dim=0)
+    best = int(certainty.abs().argmax())
+    sign = -1.0 if certainty[best] < 0.0 else 1.0
     query, key, output = (part[:, [best]] for part in direction)
     return Direction(query, key, sign * output)
 
