@@ -158,7 +158,24 @@ class TextData(_DataSection):
         return self
 
 
-Data = Annotated[SyntheticData | FastaData | TextData, Field(discriminator="kind")]
+class DialData(_DataSection):
+    """Sequences whose label takes a known number of content-based look-ups."""
+
+    kind: Literal["dial"]
+    lookups: Positive = 5
+    fillers: Count = 4  # tokens of a sequence that say nothing
+    examples: Positive = 6000
+    dial_seed: Seed = 0
+
+    @field_validator("lookups")
+    @classmethod
+    def _no_draw(cls, value: int) -> int:
+        if value % 2 == 0:
+            raise ValueError("expected an odd number, so that a majority never ties")
+        return value
+
+
+Data = Annotated[SyntheticData | FastaData | TextData | DialData, Field(discriminator="kind")]
 
 
 class ModelSection(Section):
@@ -178,7 +195,7 @@ class GateSection(Section):
     """METHOD §2-§4; the symbols are named there."""
 
     enabled: bool = True  # false: a static model
-    variant: Literal["paper"] = "paper"
+    variant: Literal["paper", "significance", "notebook"] = "paper"
     growth_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.10  # tau
     prune_ratio: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5  # phi_g / theta_w
     threshold: Literal["initial", "current"] = "initial"
@@ -196,6 +213,13 @@ class GateSection(Section):
     prune_patience: Positive = 5  # checks
     prune_guard: PositiveFloat | None = 0.05  # nats on one batch; None: never undo
     max_heads: Positive | None = None  # per layer
+    # significance alone: what a head that does not exist yet could do for rows that are never trained on
+    probe_rows: Positive = 1024  # reserved, at most a fifth of the training records
+    search_rows: Positive = 1024  # training rows that propose a direction at a check
+    critical_t: PositiveFloat = 3.5
+    settle: Positive = 100  # steps that a newborn has at least
+    solved: Fraction = 0.02  # of the loss before the first step: below, nothing is asked for any more
+    progress: Fraction = 0.2  # the newest head has learnt when its life's later half brought less than this
 
 
 class TrainSection(Section):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from incrt_cli.config.schema import FastaData, SyntheticData, TextData
+from incrt_cli.config.schema import Data, DialData, FastaData, SyntheticData, TextData
 from incrt_cli.data.assemble import Columns, Parts, assemble
 from incrt_cli.data.cache import Entry
+from incrt_cli.data.dial import dial_parts, encode_dial
 from incrt_cli.data.genome_parts import genome_parts
 from incrt_cli.data.genomes import encode_genomes
 from incrt_cli.data.summary import lost, summary_lines
@@ -17,7 +18,7 @@ from incrt_cli.data.text import encode_texts
 Say = Callable[[str], None]
 
 
-def build_task(data: SyntheticData | FastaData | TextData, name: str, say: Say) -> Task:
+def build_task(data: Data, name: str, say: Say) -> Task:
     """Read, join, encode (or take from the cache) and split; `say` gets progress and the account.
 
     Raises UserError for anything in the data or its description that cannot be used; nothing is
@@ -25,7 +26,12 @@ def build_task(data: SyntheticData | FastaData | TextData, name: str, say: Say) 
     """
     if isinstance(data, SyntheticData):
         data = cached_population(data, say)
-    parts = _text_parts(data, say) if isinstance(data, TextData) else _genome_parts(data, say)
+    if isinstance(data, TextData):
+        parts = _text_parts(data, say)
+    elif isinstance(data, DialData):
+        parts = _dial_parts(data, say)
+    else:
+        parts = _genome_parts(data, say)
     task = assemble(parts, data, name)
     for line in summary_lines(task.summary):
         say(line)
@@ -61,3 +67,9 @@ def _text_parts(data: TextData, say: Say) -> Parts:
         encoded.entry.rows, columns, columns.label[columns.first], columns.split[columns.first],
         account["labels"], vocabulary, account["vocabulary_size"], summary, encoded.sha256,
     )  # fmt: skip
+
+
+def _dial_parts(data: DialData, say: Say) -> Parts:
+    entry = encode_dial(data, say)
+    say(_where(entry))
+    return dial_parts(entry, data)

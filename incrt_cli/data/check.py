@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from incrt_cli.config.schema import FastaData, SyntheticData, TextData
+from incrt_cli.config.schema import Data, FastaData
 from incrt_cli.data.build import build_task
 from incrt_cli.data.ledger import EXAMPLES
 from incrt_cli.data.limits import LimitError
@@ -14,7 +14,6 @@ from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
 
 Say = Callable[[str], None]
-Data = SyntheticData | FastaData | TextData
 _MISSING_VALUES = {"na", "n/a", "nan", "none", "null", "unknown", "unassigned", "?", "-"}
 _FEW_TESTED = 5  # records of a class: fewer say next to nothing about it
 _SHARE_WORTH_SAYING = 0.05

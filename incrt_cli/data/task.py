@@ -7,7 +7,7 @@ inside a stored sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -51,6 +51,11 @@ class EncodedSplit:
     def __post_init__(self) -> None:
         # Arrow tables, not lists of Python integers, come out of the dataset from here on.
         object.__setattr__(self, "tokens", self.tokens.with_format("arrow"))
+
+    def subset(self, rows: np.ndarray) -> EncodedSplit:
+        """`rows` of this split, in that order."""
+        kept = {name: getattr(self, name)[rows] for name in ("lengths", "labels", "records", "seen")}
+        return replace(self, tokens=self.tokens.select(rows), **kept)
 
     def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
         """Rows `indices` in that order, padded to the longest of them."""

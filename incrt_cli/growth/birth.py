@@ -27,9 +27,25 @@ def newborn_head(
     w_k = torch.zeros(width, head_width)
     w_q[:, 0], w_q[:, 1] = u_plus, u_minus
     w_k[:, 0], w_k[:, 1] = u_minus, -u_plus
-    deviation = (head_width * tokens / (width * value_width)) ** 0.5
-    w_v = torch.randn(width, value_width, generator=generator) * deviation
+    w_v = _values(width, head_width, value_width, tokens, generator)
     return HeadWeights(scale * w_q, scale * w_k, w_v, torch.zeros(value_width, width))
+
+
+def unaligned_head(
+    width: int, head_width: int, value_width: int, tokens: float, generator: torch.Generator
+) -> HeadWeights:
+    """A newborn of the author's notebook: W_Q and W_K as at initialisation, whatever the gate has found."""
+    w_q, w_k = torch.randn(2, width, head_width, generator=generator) / width**0.5
+    w_v = _values(width, head_width, value_width, tokens, generator)
+    return HeadWeights(w_q, w_k, w_v, torch.zeros(value_width, width))
+
+
+def _values(
+    width: int, head_width: int, value_width: int, tokens: float, generator: torch.Generator
+) -> Tensor:
+    deviation = (head_width * tokens / (width * value_width)) ** 0.5
+    values: Tensor = torch.randn(width, value_width, generator=generator) * deviation
+    return values
 
 
 def random_plane(width: int, generator: torch.Generator) -> Tensor:

@@ -13,12 +13,12 @@ from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.geometry.operator import DirectionalOperator, directional_operator, energy
 from incrt_cli.geometry.prediction import HeadPrediction
-from incrt_cli.growth.birth import newborn_head, random_plane
 from incrt_cli.growth.gate import Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
-from incrt_cli.growth.paper_gate import PaperGate
+from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.records import Certificate, Check, Event
 from incrt_cli.growth.surgery import add_head, remove_head
+from incrt_cli.growth.variants import build_gate, build_newborn
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.model.layer import Layer
 
@@ -47,8 +47,16 @@ class GrowthController:
     Births draw from a generator of their own, so they do not shift dropout.
     """
 
-    def __init__(self, model: Classifier, optimizer: Optimizer, settings: GateSection, seed: int) -> None:
+    def __init__(
+        self,
+        model: Classifier,
+        optimizer: Optimizer,
+        settings: GateSection,
+        seed: int,
+        rows: Rows | None = None,
+    ) -> None:
         self._model = model
+        self._task_probe = TaskProbe(model, rows) if rows is not None else None
         self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
@@ -56,7 +64,7 @@ class GrowthController:
 
     def _site(self, index: int, layer: Layer) -> _Site:
         width, device = layer.bank.width, layer.bank.input_projection.device
-        gate = PaperGate(self._settings, index, width, self._generator)
+        gate = build_gate(self._settings, index, width, self._generator, self._task_probe)
         moment = RunningMoment(width, self._settings.decay, device)
         heads = list(range(layer.bank.heads))
         return _Site(index, layer, gate, moment, heads, len(heads))
@@ -76,6 +84,8 @@ class GrowthController:
                     current = site.moment.fold()
                     seen.append(energy(directional_operator(current, bank.w_q, bank.w_k)))
         self.observe(False)
+        if self._task_probe is not None:
+            self._task_probe.look(0)
         return [
             site.gate.calibrate(site.operator(), statistics.median(seen), len(site.heads))
             for site, seen in zip(self._sites, gammas, strict=True)
@@ -101,6 +111,8 @@ class GrowthController:
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer."""
         checks, events = [], []
+        if self._task_probe is not None:
+            self._task_probe.look(step)
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))
@@ -118,10 +130,7 @@ class GrowthController:
         self, site: _Site, op: DirectionalOperator, check: Check, decision: Grow, probe: Probe
     ) -> Event:
         bank = site.layer.bank
-        plane = decision.plane
-        if self._settings.birth == "random":
-            plane = random_plane(bank.width, self._generator)
-        newborn = newborn_head(plane, bank.head_width, bank.value_width, site.moment.tokens, self._generator)
+        newborn = build_newborn(self._settings, decision.plane, bank, site.moment.tokens, self._generator)
         loss_before = probe()
         add_head(bank, self._optimizer, newborn)
         head = site.next_head

@@ -22,7 +22,7 @@ class Grow:
 
     plane: Tensor
     lambda_max: float
-    lambda_min: float
+    lambda_min: float | None
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ Decision = Grow | Prune | None
 
 @dataclass(frozen=True)
 class EnergyChange:
-    """Γ before and after an event and its ΔW, all at the same C and M_a."""
+    """Γ before and after an event and its ΔW, all at the same C and M_a; None where a gate has no energy."""
 
-    gamma_before: float
-    gamma_after: float
-    delta_w: float
+    gamma_before: float | None
+    gamma_after: float | None
+    delta_w: float | None
 
 
 class Gate(Protocol):

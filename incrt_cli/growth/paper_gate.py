@@ -21,10 +21,16 @@ from incrt_cli.growth.records import Certificate, Check
 
 
 class PaperGate:
-    """Gate of layer number `layer`; `generator` starts the trackers."""
+    """Gate of layer number `layer`; `generator` starts the trackers.
 
-    def __init__(self, settings: GateSection, layer: int, width: int, generator: torch.Generator) -> None:
+    `captured` directions of a newborn's plane [u⁺, u⁻] join Q: both, or u⁺ alone as in the author's notebook.
+    """
+
+    def __init__(
+        self, settings: GateSection, layer: int, width: int, generator: torch.Generator, captured: int = 2
+    ) -> None:
         self._settings = settings
+        self._captured = captured
         self._layer = layer
         self._width = width
         self._generator = generator
@@ -78,7 +84,7 @@ class PaperGate:
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
         """The plane joins Q; `op` is from before the birth."""
         before = self._capture
-        self._capture = capture_plane(before, head, decision.plane)
+        self._capture = capture_plane(before, head, decision.plane[:, : self._captured])
         self._since_birth = 0
         self._pair = self._next_pair
         return self._ledger.event(op, step, self._limits, (before, heads - 1), (self._capture, heads))

@@ -10,22 +10,28 @@ EventKind = Literal["birth", "prune", "prune_undone"]
 
 @dataclass(frozen=True)
 class Check:
-    """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart."""
+    """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart.
+
+    Of a gate that asks the task, `lambda_max` is the rate at which the best head not yet born would lower the
+    loss of reserved records, `theta` what it must exceed to be significant, and energies do not apply.
+    """
 
     step: int
     layer: int
     heads: int
     lambda_max: float
-    lambda_min: float
+    lambda_min: float | None
     theta: float
-    phi_g: float
-    gamma: float
-    captured_share: float
+    phi_g: float | None
+    gamma: float | None
+    captured_share: float | None
     min_release: float | None  # min √E_h over heads that own a plane
-    w: float
-    drift_w: float
+    w: float | None
+    drift_w: float | None
     tracker_error: float | None  # |λ̂ − λ|/Γ, at exact looks with a tracker
     exact: bool
+    reserved_loss: float | None = None  # nats, over the reserved records
+    learning: bool | None = None  # is the newest head still learning?
 
 
 @dataclass(frozen=True)
@@ -40,11 +46,11 @@ class Event:
     lambda_max: float | None
     lambda_min: float | None
     theta: float
-    phi_g: float
+    phi_g: float | None
     release: float | None  # √E_h of a pruned head
-    gamma_before: float
-    gamma_after: float
-    delta_w: float
+    gamma_before: float | None
+    gamma_after: float | None
+    delta_w: float | None
     loss_before: float
     loss_after: float
     parameters: int  # of the whole model, after the event
@@ -55,27 +61,28 @@ class Certificate:
     """Why a layer's growth stands still, from an exact look at the end.
 
     `sufficient`: the gate would not grow (λ_max ≤ θ_w, or no free plane with λ_min < φ_w);
-    `minimal`: every head that owns a plane has √E_h ≥ φ_g; `quiet_checks`: checks since the last event.
+    `minimal`: every head that owns a plane has √E_h ≥ φ_g (None: this gate never prunes);
+    `quiet_checks`: checks since the last event.
     """
 
     layer: int
     heads: int
     sufficient: bool
-    minimal: bool
+    minimal: bool | None
     lambda_max: float
-    lambda_min: float
+    lambda_min: float | None
     theta: float
-    phi_g: float
+    phi_g: float | None
     min_release: float | None
-    gamma: float
-    captured_share: float
+    gamma: float | None
+    captured_share: float | None
     events: int
     last_event_step: int | None
     quiet_checks: int
     stopped_by_itself: bool
     tracker_error: float | None  # the largest seen at an exact look
-    w_start: float
-    w_end: float
-    w_events: float  # sum of the events' ΔW
-    w_drift: float  # sum of all other changes of W
-    event_limit: float  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run
+    w_start: float | None
+    w_end: float | None
+    w_events: float | None  # sum of the events' ΔW
+    w_drift: float | None  # sum of all other changes of W
+    event_limit: float | None  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run

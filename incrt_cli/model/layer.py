@@ -9,10 +9,13 @@ from torch import Tensor, nn
 from incrt_cli.model.head_bank import HeadBank
 
 Observer = Callable[[Tensor, Tensor | None], None]
+Tap = Callable[[HeadBank, Tensor, Tensor | None], Tensor]
 
 
 class Layer(nn.Module):
-    """`observer`, when set, receives Z (B × n × d, what the heads read) and the mask of each forward pass."""
+    """`observer`, when set, receives Z (B × n × d, what the heads read) and the mask of each forward pass;
+    `tap`, when set, computes the heads' output in the bank's stead.
+    """
 
     def __init__(
         self,
@@ -31,13 +34,15 @@ class Layer(nn.Module):
             _feed_forward(width, round(width * ffn_multiplier), dropout) if ffn_multiplier > 0 else None
         )
         self.observer: Observer | None = None
+        self.tap: Tap | None = None
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """B × n × d to B × n × d; `mask` B × n is True at real tokens, None where all are."""
         z = self.norm(x)
         if self.observer is not None:
             self.observer(z.detach(), mask)
-        x = x + self.dropout(self.bank(z, mask))
+        heads = self.bank(z, mask) if self.tap is None else self.tap(self.bank, z, mask)
+        x = x + self.dropout(heads)
         return x if self.ffn is None else x + self.ffn(x)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from incrt_cli.config.schema import Config
-from incrt_cli.data.batches import epoch_batches
+from incrt_cli.data.batches import epoch_batches, sequential_batches
 from incrt_cli.data.build import build_task
-from incrt_cli.data.task import Batch, Task
+from incrt_cli.data.task import Batch, EncodedSplit, Task
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.probe import Draw, Rows
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
@@ -46,9 +48,39 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
     if config.gate.enabled:
-        controller = GrowthController(model, optimizer, config.gate, config.seed)
+        rows = None
+        if config.gate.variant == "significance":
+            task, judges = set_apart(task, config.gate.probe_rows, config.seed)
+            rows = drawer(task.splits["train"], judges, config, device)
+        controller = GrowthController(model, optimizer, config.gate, config.seed, rows)
         predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
     return Prepared(config, device, task, model, optimizer, controller, predictions)
+
+
+def set_apart(task: Task, rows: int, seed: int) -> tuple[Task, EncodedSplit]:
+    """`task` without some training records, and those: about `rows` rows, windows of a record together."""
+    train = task.splits["train"]
+    records = np.unique(train.records)
+    count = min(round(len(records) * rows / len(train)), len(records) // 5)
+    chosen = np.random.default_rng([seed, 1]).permutation(records)[:count]
+    held = np.isin(train.records, chosen)
+    splits = {**task.splits, "train": train.subset(np.flatnonzero(~held))}
+    return replace(task, splits=splits), train.subset(np.flatnonzero(held))
+
+
+def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: torch.device) -> Rows:
+    """Training rows drawn anew for each look, as a function of seed and step, and all of `judges`."""
+
+    def batches(split: EncodedSplit, rows: np.ndarray) -> Iterator[Batch]:
+        for part in sequential_batches(split.lengths[rows], 4 * config.train.batch_size):
+            yield to_device(split.batch(rows[part]), device)
+
+    def draw(step: int) -> Draw:
+        order = np.random.default_rng([config.seed, 2, step]).permutation(len(train))
+        search = order[: config.gate.search_rows]
+        return Draw(batches(train, search), batches(judges, np.arange(len(judges))))
+
+    return draw
 
 
 def build_model(config: Config, task: Task) -> Classifier:

@@ -124,7 +124,8 @@ def _growth(prepared: Prepared) -> dict[str, Any]:
     steps = [c.last_event_step for c in certificates if c.last_event_step is not None]
 
     def everywhere(test: str) -> bool | None:
-        return all(getattr(c, test) for c in certificates) if certificates else None
+        found = [getattr(c, test) for c in certificates]
+        return None if not found or None in found else all(found)
 
     return {
         "certificate": [asdict(certificate) for certificate in certificates],

@@ -47,7 +47,10 @@ ONE_PROBLEM = [
         "3: train.precision: expected one of float32, bfloat16, got 'float23'; did you mean float32?",
     ),
     ("train: {device: gpu}", "3: train.device: expected one of auto, cpu, cuda, got 'gpu'"),
-    ("gate: {variant: book}", "3: gate.variant: expected paper, got 'book'"),
+    (
+        "gate: {variant: book}",
+        "3: gate.variant: expected one of paper, significance, notebook, got 'book'",
+    ),
     ("model: {head_width: 1}", "3: model.head_width: expected a whole number >= 2, got 1"),
     # repeated
     ("seed: 1\nseed: 2", "4: seed: duplicate key; first given on line 3"),
@@ -69,7 +72,10 @@ DATA = [
     ("data: {kind: synthetic}", [f"1: name: required key is missing; {NAME}"]),
     ("name: 2021\ndata: {kind: synthetic}", [f"1: name: {NAME}, got 2021; put it in quotes to make it text"]),
     ("name: a/b\ndata: {kind: synthetic}", [f"1: name: {NAME}, got 'a/b'"]),
-    ("name: x\ndata: {}", ["2: data.kind: required key is missing; expected one of fasta, synthetic, text"]),
+    (
+        "name: x\ndata: {}",
+        ["2: data.kind: required key is missing; expected one of dial, fasta, synthetic, text"],
+    ),
     ("name: x\ndata: [1]", ["2: data: expected a section with keys below it, got a list"]),
     (
         "name: x\n\ndata:\n  kind: fasta\n  metadata: m.tsv",
@@ -91,7 +97,7 @@ DATA = [
     (
         "name: x\ndata:\n  kind: fast\n  stride: 0\n  hub: y\n  sequence: z",
         [
-            "3: data.kind: expected one of fasta, synthetic, text, got 'fast'; did you mean fasta?",
+            "3: data.kind: expected one of dial, fasta, synthetic, text, got 'fast'; did you mean fasta?",
             "4: data.stride: expected a whole number > 0, got 0",
             "6: data.sequence: unknown key; did you mean data.sequences?",
         ],

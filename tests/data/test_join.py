@@ -19,7 +19,9 @@ from tests.data.files import write_fasta, write_table
 
 ids = st.sampled_from("abcdef")
 sequence_side = st.lists(ids, min_size=1, max_size=12)
-table_side = st.lists(st.tuples(ids, st.sampled_from(["", "A", "B"])), min_size=1, max_size=12)
+table_side = st.lists(st.tuples(ids, st.sampled_from(["", "A", "B"])), min_size=1, max_size=12).filter(
+    lambda rows: any(label for _, label in rows)  # a column without any label is refused before the join
+)
 
 
 def make_join(folder: Path, headers: list[str], rows: list[tuple[str, str]]) -> Join:

@@ -21,13 +21,19 @@ def _train(config: str, folder: Path, *overrides: str) -> Run:
     return read_run(train(load_config(CONFIGS / config, [*overrides, *FEW]), folder, Silent(), summarise_run))
 
 
-def test_gisaids_archives(shared_data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("config", "settings"), [("cov2_gisaid.yaml", []), ("cov2_mutations.yaml", ["train.epochs=0.2"])]
+)
+def test_gisaids_archives(shared_data: Path, tmp_path: Path, config: str, settings: list[str]) -> None:
     genomes = shared_data / "sars_cov_2"
     run = _train(
-        "cov2_gisaid.yaml",
+        config,
         tmp_path / "run",
         f"data.sequences={genomes}/sequences_fasta_2021_09_09.tar.xz",
         f"data.metadata={genomes}/metadata_tsv_2021_09_09.tar.xz",
+        f"data.reference={genomes}/reference_MN908947.3.fasta",
+        f"data.genes={genomes}/genes.gff3",
+        *settings,
     )
     assert run.status == "complete" and run.problems == ()
     assert len(run.result["per_class"]) == 44 and run.result["test_records"] == 248

@@ -1,0 +1,92 @@
+"""The pull of the task on every layer's heads, and the loss of every reserved record [ours].
+
+Training rows propose a direction; rows that are never trained on judge it and tell how learning goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from incrt_cli.data.task import Batch
+from incrt_cli.geometry.demand import View
+from incrt_cli.model.classifier import Classifier
+from incrt_cli.model.head_bank import HeadBank
+
+
+class Draw(NamedTuple):
+    """`search`: training batches; `judges`: the reserved rows, the same and in the same order every time."""
+
+    search: Iterable[Batch]
+    judges: Iterable[Batch]
+
+
+Rows = Callable[[int], Draw]  # what to look at, at a step; on the model's device
+
+
+class Sight(NamedTuple):
+    """One look: views of every layer, and the loss of each reserved row (N, nats)."""
+
+    search: list[list[View]]
+    judges: list[list[View]]
+    losses: Tensor
+
+
+class _Tap:
+    """Computes a layer's heads and keeps what they read and give."""
+
+    def __init__(self) -> None:
+        self.z = self.output = torch.empty(0)
+
+    def __call__(self, bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
+        self.z = z.detach()
+        self.output = bank(z, mask)
+        return self.output
+
+
+class TaskProbe:
+    """Looks at `model` through the rows that `rows` draws."""
+
+    def __init__(self, model: Classifier, rows: Rows) -> None:
+        self._model, self._rows = model, rows
+        self.sight = Sight([], [], torch.empty(0))  # the last look
+
+    def look(self, step: int) -> None:
+        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched."""
+        training = self._model.training
+        self._model.eval()
+        try:
+            draw = self._rows(step)
+            search = [self._views(batch)[0] for batch in draw.search]
+            judged = [self._views(batch) for batch in draw.judges]
+        finally:
+            for layer in self._model.attention_layers:
+                layer.tap = None
+            self._model.train(training)
+        losses = torch.cat([losses for _, losses in judged])
+        self.sight = Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
+
+    def _views(self, batch: Batch) -> tuple[list[View], Tensor]:
+        taps = [_Tap() for _ in self._model.attention_layers]
+        for layer, tap in zip(self._model.attention_layers, taps, strict=True):
+            layer.tap = tap
+        losses = F.cross_entropy(self._model(batch.tokens, batch.mask), batch.labels, reduction="none")
+        # The sum: one row's pull must not depend on how many others are in its batch.
+        pulls = torch.autograd.grad(losses.sum(), [tap.output for tap in taps])
+        views = [_view(tap.z, -pull, batch.mask) for tap, pull in zip(taps, pulls, strict=True)]
+        return views, losses.detach()
+
+
+def _by_layer(views: list[list[View]]) -> list[list[View]]:
+    return [list(layer) for layer in zip(*views, strict=True)]
+
+
+def _view(z: Tensor, pull: Tensor, mask: Tensor | None) -> View:
+    if mask is None:
+        return View(z, pull, torch.full((len(z),), float(z.shape[1]), device=z.device))
+    real = mask.unsqueeze(-1)
+    return View(z * real, pull * real, mask.sum(dim=1).to(z.dtype))

@@ -1,0 +1,85 @@
+"""Demand for a head that does not exist: an honest test on noise, a found direction where there is one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from incrt_cli.geometry.capture import capture_plane, empty_capture
+from incrt_cli.geometry.demand import Direction, View, evidence, judge, outside, propose, scores
+
+WIDTH, TOKENS = 12, 6
+
+
+def _sequences(count: int, seed: int, signal: float = 0.0) -> View:
+    """Random tokens; with `signal`, axis 0 is pulled the way a head with u = axis 1, w = axis 2 pushes."""
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(count, TOKENS, WIDTH, generator=generator)
+    pull = torch.randn(count, TOKENS, WIDTH, generator=generator)
+    key = z[:, :, 2]
+    spread = key.var(dim=1, unbiased=False)
+    pull[:, :, 0] += signal * z[:, :, 1] * (spread - spread.mean())[:, None]
+    return View(z, pull, torch.full((count,), float(TOKENS)))
+
+
+def _search(view: View) -> Direction:
+    return propose([view], starts=4, rounds=8, generator=torch.Generator().manual_seed(0))
+
+
+def test_on_noise_the_verdict_keeps_its_level() -> None:
+    verdicts = [judge([_sequences(128, 2 * i + 1)], _search(_sequences(128, 2 * i))).t for i in range(200)]
+    above = sum(t > 1.65 for t in verdicts) / len(verdicts)  # 5 % nominally
+    assert above <= 0.05 + 3 * (0.05 * 0.95 / len(verdicts)) ** 0.5
+    assert abs(sum(verdicts) / len(verdicts)) <= 3 / len(verdicts) ** 0.5
+
+
+def test_the_rows_that_proposed_a_direction_may_not_judge_it() -> None:
+    views = [_sequences(128, seed) for seed in range(20)]
+    assert sum(judge([view], _search(view)).t for view in views) / len(views) > 2.0
+
+
+def test_a_planted_look_up_is_found_and_significant() -> None:
+    found = _search(_sequences(512, 0, signal=1.0))
+    for part, axis in ((found.query, 1), (found.key, 2), (found.output, 0)):
+        assert abs(float(part[axis, 0])) > 0.9
+    assert judge([_sequences(512, 1, signal=1.0)], found).t > 5.0
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_neither_the_scale_of_the_loss_nor_of_the_tokens_matters(scale: float) -> None:
+    plain, judges = _sequences(256, 0, signal=0.5), _sequences(256, 1, signal=0.5)
+    expected = judge([judges], _search(plain)).t
+    scaled = [View(v.z * scale, v.pull / scale**2, v.lengths) for v in (plain, judges)]
+    assert judge([scaled[1]], _search(scaled[0])).t == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_captured_plane_is_no_longer_asked_for() -> None:
+    plane = torch.eye(WIDTH, dtype=torch.float64)[:, [1, 2]]
+    basis = capture_plane(empty_capture(WIDTH), 1, plane).basis
+    search, judges = (outside([_sequences(512, seed, signal=1.0)], basis) for seed in (0, 1))
+    direction = propose(search, 4, 8, torch.Generator().manual_seed(0))
+    assert judge(judges, direction).t < 3.0
+    assert float((basis.T.float() @ direction.query).abs().max()) < 1e-5
+
+
+def test_padding_and_batching_change_nothing() -> None:
+    view = _sequences(64, 0, signal=1.0)
+    padded = View(*(torch.cat([part, torch.zeros(64, 3, WIDTH)], dim=1) for part in view[:2]), view.lengths)
+    halves = [View(*(part[i : i + 32] for part in view)) for i in (0, 32)]
+    direction = _search(view)
+    for other in ([padded], halves):
+        for mine, theirs in zip(scores([view], direction), scores(other, direction), strict=True):
+            torch.testing.assert_close(mine, theirs)
+
+
+def test_a_known_direction_is_where_the_search_goes_on() -> None:
+    view = _sequences(512, 0, signal=1.0)
+    axes: list[Tensor] = [torch.eye(WIDTH)[:, [axis]] for axis in (1, 2, 0)]
+    found = propose([view], 1, 1, torch.Generator().manual_seed(3), warm=Direction(*axes))
+    assert abs(float(found.key[2, 0])) > 0.9
+
+
+@pytest.mark.parametrize(("figures", "t"), [([0.0, 0.0], 0.0), ([1.0, 1.0], float("inf")), ([1.0, 3.0], 2.0)])
+def test_evidence_of_few_figures(figures: list[float], t: float) -> None:
+    assert evidence(torch.tensor(figures)).t == pytest.approx(t)

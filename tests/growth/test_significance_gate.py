@@ -1,0 +1,116 @@
+"""The gate that asks the task: it grows where there is demand, once a direction, and not on noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from incrt_cli.config.schema import GateSection
+from incrt_cli.data.task import Batch
+from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.probe import Draw, TaskProbe
+from incrt_cli.growth.records import Event
+from incrt_cli.model.classifier import Architecture, Classifier
+
+TYPES = 4  # left and right tokens of two look-ups, in two variants
+
+
+def _rows(count: int, seed: int, noise: bool) -> Batch:
+    """One match decides the label: a left and a right token, each in one of two variants, among fillers."""
+    generator = torch.Generator().manual_seed(seed)
+    left, right = torch.randint(0, 2, (2, count), generator=generator)
+    fillers = 5 + torch.randint(0, 8, (count, 4), generator=generator)
+    labels = torch.randint(0, 2, (count,), generator=generator) if noise else (left == right).long()
+    return Batch(torch.cat([1 + left[:, None], 3 + right[:, None], fillers], dim=1), None, labels)
+
+
+class Bench:
+    """A model that stands still, whose gate sees the same rows at every look."""
+
+    def __init__(self, noise: bool = False, layers: int = 1, **settings: Any) -> None:
+        torch.manual_seed(0)
+        architecture = Architecture(
+            13, 6, 2, 24, head_width=4, value_width=4, heads=(1,) * layers, positions=False
+        )
+        self.model = Classifier(architecture)
+        draw = Draw([_rows(512, 1, noise)], [_rows(256, 2, noise), _rows(256, 3, noise)])
+        gate = GateSection(variant="significance", **{"settle": 10, **settings})
+        optimizer = torch.optim.AdamW(self.model.parameters())
+        self.controller = GrowthController(self.model, optimizer, gate, 0, lambda step: draw)
+        self.predictions = self.controller.calibrate(draw.judges)
+
+    def run(self, steps: int, every: int) -> list[Event]:
+        events: list[Event] = []
+        for step in range(every, steps + 1, every):
+            events += self.controller.check(step, lambda: 0.0)[1]
+        return events
+
+
+def test_where_the_labels_are_noise_nothing_is_born() -> None:
+    bench = Bench(noise=True)
+    assert bench.predictions[0].k_greedy == 1
+    assert bench.run(300, every=10) == []
+    (certificate,) = bench.controller.certify()
+    assert certificate.sufficient and certificate.stopped_by_itself and certificate.minimal is None
+
+
+@pytest.mark.parametrize("every", [5, 10])
+def test_a_frozen_model_grows_one_head_a_direction_and_stops_as_predicted(every: int) -> None:
+    bench = Bench()
+    predicted = bench.predictions[0].k_greedy
+    events = bench.run(400, every)
+    assert 1 < predicted and abs(bench.model.head_counts[0] - predicted) <= 1
+    assert len(events) == bench.model.head_counts[0] - 1 and events[-1].step < 400
+    assert all(event.kind == "birth" and event.delta_w is None for event in events)
+
+
+def test_a_newborn_gets_its_time_however_often_the_gate_looks() -> None:
+    births = [event.step for event in Bench(settle=40).run(200, every=5)]
+    assert births[0] == 40 and all(b - a >= 40 for a, b in zip(births, births[1:], strict=False))
+
+
+def test_a_solved_task_asks_for_nothing() -> None:
+    bench = Bench(solved=0.999)
+    bench.model.readout.weight.data.zero_()  # below the loss before the first step, by what the weights cost
+    assert bench.run(100, every=10) == [] and bench.controller.certify()[0].sufficient
+
+
+def test_a_birth_at_the_last_look_leaves_the_question_open() -> None:
+    bench = Bench()
+    assert len(bench.run(10, every=10)) == 1
+    (certificate,) = bench.controller.certify()
+    assert certificate.quiet_checks == 0 and not certificate.stopped_by_itself
+
+
+def test_max_heads_holds_growth_back_and_says_so() -> None:
+    bench = Bench(max_heads=1)
+    assert bench.run(200, every=10) == []
+    assert not bench.controller.certify()[0].sufficient
+
+
+def test_a_look_leaves_weights_gradients_and_mode_alone() -> None:
+    bench = Bench(layers=2)
+    model = bench.model.train()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    probe = TaskProbe(model, lambda step: Draw([_rows(8, 0, False)], [_rows(8, 1, False)]))
+    probe.look(1)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert model.training and all(p.grad is None for p in model.parameters())
+    assert all(layer.tap is None for layer in model.attention_layers)
+    assert len(probe.sight.judges) == 2 and len(probe.sight.losses) == 8
+
+
+def test_the_pull_is_the_gradient_of_the_heads_output() -> None:
+    model, batch = Bench().model.double().eval(), _rows(4, 5, False)
+    probe = TaskProbe(model, lambda step: Draw([batch], [batch]))
+    probe.look(0)
+    ((view,),) = probe.sight.judges
+    change = 1e-5 * torch.randn(4, 6, 24, dtype=torch.float64)
+    with torch.no_grad():
+        model.attention_layers[0].tap = lambda bank, z, mask: bank(z, mask) + change
+        moved = F.cross_entropy(model(batch.tokens, None), batch.labels, reduction="sum")
+    expected = -float((view.pull * change).sum())
+    assert float(moved - probe.sight.losses.sum()) == pytest.approx(expected, rel=1e-3)
