@@ -25,7 +25,8 @@ UPSTREAM: dict[str, set[str]] = {
     "model": {"errors", "geometry"},
     "growth": {"errors", "config", "data", "geometry", "model"},
     "rundir": {"errors", "config"},
-    "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir"},
+    "complexity": {"errors", "geometry", "model", "rundir"},
+    "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir", "complexity"},
     "report": {"errors", "rundir"},
 }
 UPSTREAM["cli"] = set(UPSTREAM)  # the verbs put the rooms together, and no room knows of them

@@ -26,6 +26,7 @@ VERBS = {
     "train": "incrt_cli.cli.train:train",
     "predict-heads": "incrt_cli.cli.predict:predict_heads",
     "report": "incrt_cli.cli.report:report",
+    "bound": "incrt_cli.cli.bound:bound",
     "data": "incrt_cli.cli.data:app",
 }
 _MEMORY_ADVICE = "lower model.width, data.max_tokens, data.k or train.batch_size"

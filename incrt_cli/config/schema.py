@@ -234,6 +234,7 @@ class TrainSection(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     threads: Positive | None = None
+    complexity: bool = False  # METHOD §10 at every evaluation, which then reads the training split too
 
 
 class Config(Section):

@@ -17,6 +17,7 @@ from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.rundir import RunWriter, utc_now
+from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.device import precision, to_device
 from incrt_cli.training.evaluation import class_scores, macro_f1, predict
 from incrt_cli.training.optimizer import set_learning_rate
@@ -162,6 +163,9 @@ class Loop:
                 "seconds": time.perf_counter() - self._started,
             }
         )
+        if self._settings.complexity:
+            row = complexity_row(self._prepared, result if name == "validation" else None)
+            self._run.append_metrics({**row, "step": self.steps, "epoch": self._epoch()})
         self._reporter.evaluated(self._status(loss))
 
     def _monitored(self) -> tuple[str, EncodedSplit]:

@@ -1,0 +1,83 @@
+"""`incrt bound`: spectrum-adaptive and norm-based complexity of a trained model, or of a grid of shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrt_cli.errors import UserError
+
+if TYPE_CHECKING:
+    from incrt_cli.report.table import Table
+
+
+def bound(
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|CHECKPOINT|L=..|H=..",
+            help="A run folder or a Hugging Face BERT folder; with --grid, L=2,4,8 H=128,256.",
+        ),
+    ],
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Randomly initialised BERT shapes, and how the factors grow.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Of the grid's weights.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="With --grid: write grid.csv and grid.svg into this folder.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Leading complexity factors of a model: B_adaptive, which follows the spectra, and B_norm.
+
+    They compare models and are no numeric risk bounds.
+    """
+    from incrt_cli.report.terminal import show_tables
+    from incrt_cli.rundir.plain import to_json
+
+    figures, tables = _grid(source, seed, out) if grid else _model(source, out)
+    if json:
+        print(to_json(figures))
+    else:
+        show_tables(tables)
+
+
+def _model(source: list[str], out: Path | None) -> tuple[dict[str, Any], list[Table]]:
+    from incrt_cli.complexity.figures import model_figures
+    from incrt_cli.complexity.source import read_weights
+    from incrt_cli.complexity.weights import measure
+    from incrt_cli.report.complexity import model_tables
+
+    if len(source) > 1:
+        raise UserError(f"one folder at a time, not {len(source)}; L=.. and H=.. go with --grid")
+    if out is not None:
+        raise UserError("--out goes with --grid; a model's figures are printed, as JSON with --json")
+    figures = model_figures(measure(read_weights(Path(source[0]))))
+    return figures, model_tables(figures)
+
+
+def _grid(source: list[str], seed: int, out: Path | None) -> tuple[dict[str, Any], list[Table]]:
+    from incrt_cli.complexity.grid import grid_figures, measure_grid, parse_grid
+    from incrt_cli.report.complexity import grid_tables
+
+    depths, widths = parse_grid(source)
+    figures = grid_figures(measure_grid(depths, widths, seed), seed)
+    if out is not None:
+        _write(out.absolute(), figures)
+    return figures, grid_tables(figures)
+
+
+def _write(folder: Path, figures: dict[str, Any]) -> None:
+    from incrt_cli.report.figure import grid_svg
+    from incrt_cli.report.rows import rows_to_csv
+    from incrt_cli.rundir.atomic import write_atomic
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
+    write_atomic(folder / "grid.csv", rows_to_csv(figures["points"]))
+    write_atomic(folder / "grid.svg", grid_svg(figures))
+    typer.echo(f"wrote grid.csv and grid.svg in {folder}", err=True)
