@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 PAD, UNKNOWN = 0, 1
 SplitName = Literal["train", "validation", "test"]
@@ -59,6 +61,8 @@ class EncodedSplit:
 
     def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
         """Rows `indices` in that order, padded to the longest of them."""
+        import torch  # seconds that reading and checking data can do without
+
         chosen = np.asarray(indices, dtype=np.int64)
         column = self.tokens[chosen.tolist()]["tokens"].combine_chunks()
         lengths = self.lengths[chosen]
