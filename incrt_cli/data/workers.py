@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from threading import Thread
 from typing import TypeVar
 
 from incrt_cli.errors import UserError
@@ -43,7 +44,7 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], worke
     # spawn: a fork of a process that runs threads (torch's, a decompressor's) may deadlock.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=_start_worker) as pool:
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
@@ -76,6 +77,15 @@ def _submit(pool: ProcessPoolExecutor, function: Callable[[Item], Result], item:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _start_worker() -> None:
     # Ctrl-C reaches the whole group; each worker would print a traceback of its own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A parent that is killed outright tells nobody: its workers would wait for work for ever.
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

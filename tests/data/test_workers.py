@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +94,42 @@ def interrupts_are_blocked(number: int) -> bool:
 def test_an_interrupt_cannot_reach_a_worker_that_is_starting() -> None:
     assert all(ordered_map(interrupts_are_blocked, range(3), 2))
     assert not interrupts_are_blocked(0)
+
+
+SCRIPT = """
+from incrt_cli.data.workers import ordered_map
+from tests.data.test_workers import own_process
+if __name__ == "__main__":
+    results = ordered_map(own_process, iter(range(100)), 2)
+    print(next(results), next(results), flush=True)
+    input()
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = Path(__file__).resolve().parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, str(tmp_path / "script.py")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert parent.stdout is not None and parent.stdin is not None
+    workers = {int(pid) for pid in parent.stdout.readline().split()}
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 30
+    while any(is_alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in workers if is_alive(pid)]
+    parent.stdin.close()
+    parent.stdout.close()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # One that has ended stays listed until whoever adopted it has asked.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
