@@ -19,7 +19,8 @@ _REASONS_NAMED = 3
 
 def report(
     runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folders, or folders of them; without any, every run under runs/.")
+        list[Path] | None,
+        typer.Argument(help="Run folders, or folders of them; without any, every run under runs/."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write report.md and report.csv into this folder.")

@@ -48,7 +48,9 @@ def plan(config: Config, seeds: Sequence[int], grown: Mapping[int, int]) -> list
     ]
     counts = dict.fromkeys((heads, seed) for heads in sweep(max(sizes.values(), default=1)) for seed in seeds)
     counts |= dict.fromkeys((heads, seed) for seed, heads in sizes.items())
-    return cells + [Cell(CellName(static(heads), seed), _static(config, heads, seed)) for heads, seed in counts]
+    return cells + [
+        Cell(CellName(static(heads), seed), _static(config, heads, seed)) for heads, seed in counts
+    ]
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from incrt_cli.errors import UserError
 from incrt_cli.report.rows import Row, permuted_labels, run_row, section
+from incrt_cli.report.table import shortened
 from incrt_cli.report.tasks import data_source
 from incrt_cli.rundir import Run
 
@@ -63,6 +64,14 @@ def errors(rows: Sequence[Row], predictor: str) -> list[float]:
     return [abs(math.log(row["observed"] / row[predictor])) for row in rows if row[predictor]]
 
 
+def by_reason(left_out: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Names of the runs that were left out, by reason."""
+    grouped: dict[str, list[str]] = {}
+    for name, reason in left_out:
+        grouped.setdefault(reason, []).append(name)
+    return grouped
+
+
 def _constant(means: Sequence[float]) -> Constant:
     center = statistics.fmean(means)
     if len(means) < 2:
@@ -105,10 +114,9 @@ def _unfit(run: Run) -> str | None:
 
 def _missing(tasks: Sequence[str], left_out: Sequence[tuple[str, str]]) -> str:
     found = f"only of one, {tasks[0]}" if tasks else "of none"
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out[:3])
-    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    reasons = "; ".join(f"{reason} ({shortened(names)})" for reason, names in by_reason(left_out).items())
     return (
         f"a constant is fitted on other tasks than the one it predicts: finished growing runs of two data "
         f"sources at least are needed, and there are some {found}. Train on another source, or name its run "
-        "folders too." + (f" Left out: {reasons}{more}." if left_out else "")
+        "folders too." + (f" Left out: {reasons}." if left_out else "")
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 
-from incrt_cli.report.calibration import CONFIDENCE, PREDICTORS, Calibration, Constant, errors
+from incrt_cli.report.calibration import CONFIDENCE, PREDICTORS, Calibration, Constant, by_reason, errors
 from incrt_cli.report.results import COUNT_NOTES
 from incrt_cli.report.rows import Row
-from incrt_cli.report.table import Table, decimal, whole, yes_no
+from incrt_cli.report.table import Table, decimal, shortened, whole, yes_no
 
 _COLUMNS = (
-    "run", "task", "seed", "k_law", "k_greedy", "k_bound", "c", "k_calibrated", "observed", "ratio", "|ln ratio|",
-    "stopped by itself",
+    "run", "task", "seed", "k_law", "k_greedy", "k_bound", "c", "k_calibrated", "observed", "ratio",
+    "|ln ratio|", "stopped by itself",
 )  # fmt: skip
 
 
@@ -20,8 +20,8 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
     """Every run with its out-of-sample count, how far each prediction is off, and what was left out."""
     rows, constant, left_out = calibration
     notes = (
-        "c: geometric mean of heads / k_law over the other tasks, each task once; a task is a source of data, "
-        "and generated data of another number of classes or look-ups count as another one. "
+        "c: geometric mean of heads / k_law over the other tasks, each task once; a task is a source of "
+        "data, and generated data of another number of classes or look-ups count as another one. "
         "k_calibrated = c · k_law; ratio = observed / k_calibrated.",
         f"Over all {constant.tasks} tasks, for one that is none of them: {_interval(constant)}.",
         COUNT_NOTES[0],
@@ -29,7 +29,9 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
     tables = [Table("Calibrated on other tasks", _COLUMNS, tuple(map(_line, rows)), notes, text_columns=2)]
     tables.append(_error_table(rows))
     if left_out:
-        tables.append(Table("Runs left out", ("run", "reason"), tuple(left_out), text_columns=2))
+        grouped = by_reason(left_out).items()
+        lines = tuple((reason, shortened(names), whole(len(names))) for reason, names in grouped)
+        tables.append(Table("Runs left out", ("reason", "runs", "number"), lines, text_columns=2))
     return tables
 
 
@@ -53,8 +55,8 @@ def _line(row: Row) -> tuple[str, ...]:
 def _interval(constant: Constant) -> str:
     ends = f"{decimal(constant.low, 2)} to {decimal(constant.high, 2)}"
     return (
-        f"c = {decimal(constant.value, 2)}, {ends} ({100 * CONFIDENCE:.0f} % t interval of the mean log ratio "
-        f"over tasks, {constant.tasks - 1} degree(s) of freedom)"
+        f"c = {decimal(constant.value, 2)}, {ends} ({100 * CONFIDENCE:.0f} % t interval of the mean log "
+        f"ratio over tasks, {constant.tasks - 1} degree(s) of freedom)"
     )
 
 
@@ -64,6 +66,8 @@ def _error_table(rows: list[Row]) -> Table:
         found = errors(rows, predictor)
         median, worst = (statistics.median(found), max(found)) if found else (None, None)
         factor = None if worst is None else math.exp(worst)
-        lines.append((predictor, decimal(median, 2), decimal(worst, 2), decimal(factor, 2), whole(len(found))))
+        lines.append(
+            (predictor, decimal(median, 2), decimal(worst, 2), decimal(factor, 2), whole(len(found)))
+        )
     columns = ("prediction", "median |ln ratio|", "worst |ln ratio|", "worst factor", "runs")
     return Table("How far the predictions are off", columns, tuple(lines))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from incrt_cli.controls.counts import GROWN, equal_size, parse_name, static, static_heads, sweep
 from incrt_cli.report.rows import Row, number, run_row, section
-from incrt_cli.report.table import Table, mean_sd, percent, whole
+from incrt_cli.report.table import Table, mean_sd, percent, shortened, whole
 from incrt_cli.rundir import Run
 
 Cells = Mapping[str, Mapping[int, Row]]  # control -> seed -> the run's row
@@ -30,7 +30,9 @@ def controls_tables(runs: Sequence[Run]) -> list[Table]:
         if run.status == "complete" and parse_name(run.name):
             parents.setdefault(run.path.parent, []).append(run)
     families = ((parent, _cells(members), _layers(members)) for parent, members in parents.items())
-    return [controls_table(parent.name, cells, layers) for parent, cells, layers in families if GROWN in cells]
+    return [
+        controls_table(parent.name, cells, layers) for parent, cells, layers in families if GROWN in cells
+    ]
 
 
 def controls_table(name: str, cells: Cells, layers: int) -> Table:
@@ -91,14 +93,14 @@ def _line(label: str, rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _needed_note(cells: Cells, sizes: Mapping[int, int]) -> str:
     counts = sweep(max(sizes.values(), default=1))
-    rows = {(heads, seed): cells.get(static(heads), {}).get(seed) for heads in counts for seed in sizes}
-    missing = [f"{static(heads)}-seed{seed}" for (heads, seed), row in rows.items() if _accuracy(row) is None]
-    if missing or len(counts) < 2:
-        why = f"{', '.join(missing[:3])} missing" if missing else "a single head count"
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        return f"Needed: not known, because the static sweep is not complete ({why}{more})."
-    accuracies = {heads: [rows[heads, seed]["accuracy"] for seed in sizes] for heads in counts}  # type: ignore[index]
-    needed, best, error = needed_heads(accuracies, rows[counts[0], next(iter(sizes))]["test_records"])  # type: ignore[index]
+    wanted = [(heads, seed) for heads in counts for seed in sizes]
+    rows = {cell: row for cell in wanted if (row := _scored(cells, *cell))}
+    if len(rows) < len(wanted) or len(counts) < 2:
+        missing = [f"{static(heads)}-seed{seed}" for heads, seed in wanted if (heads, seed) not in rows]
+        why = f"without {shortened(missing)}" if missing else "a single head count"
+        return f"Needed: not known, because the static sweep is not complete ({why})."
+    accuracies = {heads: [rows[heads, seed]["accuracy"] for seed in sizes] for heads in counts}
+    needed, best, error = needed_heads(accuracies, rows[wanted[0]]["test_records"])
     basis = "over seeds" if len(sizes) > 1 else "binomial, one seed"
     return (
         f"Needed: {needed} a layer, the smallest static count within one standard error ({percent(error, 2)} "
@@ -106,5 +108,6 @@ def _needed_note(cells: Cells, sizes: Mapping[int, int]) -> str:
     )
 
 
-def _accuracy(row: Row | None) -> float | None:
-    return row["accuracy"] if row else None
+def _scored(cells: Cells, heads: int, seed: int) -> Row | None:
+    row = cells.get(static(heads), {}).get(seed)
+    return row if row and row["accuracy"] is not None else None

@@ -7,5 +7,6 @@ from incrt_cli.rundir.reader import Run, expand_runs, find_runs, read_run
 from incrt_cli.rundir.writer import RunWriter
 
 __all__ = [
-    "Run", "RunWriter", "describe_environment", "expand_runs", "find_runs", "read_model", "read_run", "utc_now",
+    "Run", "RunWriter", "describe_environment", "expand_runs", "find_runs", "read_model", "read_run",
+    "utc_now",
 ]  # fmt: skip

@@ -92,9 +92,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    return _is_ours(
-        _read_mapping(folder / layout.CONFIG, []), _read_mapping(folder / layout.ENVIRONMENT, [])
-    )
+    return _is_ours(_read_mapping(folder / layout.CONFIG, []), _read_mapping(folder / layout.ENVIRONMENT, []))
 
 
 def _start_then_name(folder: Path) -> tuple[bool, str, str]:
