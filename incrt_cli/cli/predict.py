@@ -67,9 +67,7 @@ def _calibrated(folders: list[Path]) -> tuple[Any, list[Table]]:
     from incrt_cli.report.calibration_tables import calibration_tables
     from incrt_cli.rundir import expand_runs, find_runs, read_run
 
-    # A folder named twice, as overlapping globs do, is one run.
-    paths = {path.resolve(): path for path in expand_runs(folders) or find_runs(_ROOT)}
-    calibration = calibrate([read_run(path) for path in paths.values()])
+    calibration = calibrate([read_run(path) for path in expand_runs(folders) or find_runs(_ROOT)])
     return calibration._asdict(), calibration_tables(calibration)
 
 

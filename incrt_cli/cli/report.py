@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,9 +48,7 @@ def report(
 def _read(given: list[Path]) -> list[Run]:
     from incrt_cli.rundir import expand_runs, find_runs, read_run
 
-    # A folder named twice, as overlapping globs do, is one run.
-    paths = {os.path.realpath(path): path for path in expand_runs(given) or find_runs(_ROOT)}
-    return [read_run(path) for path in paths.values()]
+    return [read_run(path) for path in expand_runs(given) or find_runs(_ROOT)]
 
 
 def _require_complete(runs: list[Run]) -> None:

@@ -75,12 +75,16 @@ def find_runs(root: Path) -> list[Path]:
 
 
 def expand_runs(paths: Iterable[Path]) -> list[Path]:
-    """`paths`, where a folder that is no run itself, but holds some, is replaced by those it holds."""
-    expanded: list[Path] = []
+    """`paths`, where a folder that is no run itself, but holds some, is replaced by those it holds.
+
+    A folder named twice, as overlapping globs do, is one run.
+    """
+    expanded: dict[str, Path] = {}
     for path in paths:
         runs = [] if _is_run(path) else [inner for inner in _folders(path) if _is_run(inner)]
-        expanded += sorted(runs, key=_start_then_name) or [path]
-    return expanded
+        for found in sorted(runs, key=_start_then_name) or [path]:
+            expanded[os.path.realpath(found)] = found
+    return list(expanded.values())
 
 
 def _folders(root: Path) -> list[Path]:
