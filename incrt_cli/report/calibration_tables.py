@@ -19,14 +19,21 @@ _COLUMNS = (
 def calibration_tables(calibration: Calibration) -> list[Table]:
     """Every run with its out-of-sample count, how far each prediction is off, and what was left out."""
     rows, constant, left_out = calibration
-    notes = (
+    notes = [
         "c: geometric mean of heads / k_law over the other tasks, each task once; a task is a source of "
         "data, and generated data of another number of classes or look-ups count as another one. "
         "k_calibrated = c · k_law; ratio = observed / k_calibrated.",
         f"Over all {constant.tasks} tasks, for one that is none of them: {_interval(constant)}.",
         COUNT_NOTES[0],
-    )
-    tables = [Table("Calibrated on other tasks", _COLUMNS, tuple(map(_line, rows)), notes, text_columns=2)]
+    ]
+    if unstopped := sum(row["stopped_by_itself"] is False for row in rows):
+        notes.append(
+            f"{unstopped} run(s) ended before growth had stopped: their heads are a lower bound and pull the c "
+            "of other tasks down. Train them for longer, or leave them out."
+        )
+    tables = [
+        Table("Calibrated on other tasks", _COLUMNS, tuple(map(_line, rows)), tuple(notes), text_columns=2)
+    ]
     tables.append(_error_table(rows))
     if left_out:
         grouped = by_reason(left_out).items()

@@ -133,3 +133,12 @@ def test_each_prediction_is_held_against_what_was_observed(make_run):
     }  # fmt: skip
     assert off.rows[1] == ("k_greedy", "0.35", "0.69", "2.00", "2")
     assert "t interval" in runs.notes[1]
+
+
+def test_a_run_that_ended_while_growing_is_marked_as_a_lower_bound(make_run):
+    runs = [
+        make_run(config=synthetic(n), stopped_by_itself=stopped) for n, stopped in ((3, True), (6, False))
+    ]
+    table = calibration_tables(calibrate(runs))[0]
+    assert [row[-1] for row in table.rows] == ["yes", "no"]
+    assert table.notes[-1].startswith("1 run(s) ended before growth had stopped")
