@@ -28,8 +28,8 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
     ]
     if unstopped := sum(row["stopped_by_itself"] is False for row in rows):
         notes.append(
-            f"{unstopped} run(s) ended before growth had stopped: their heads are a lower bound and pull the c "
-            "of other tasks down. Train them for longer, or leave them out."
+            f"{unstopped} run(s) ended before growth had stopped: their heads are a lower bound and pull the "
+            "c of other tasks down. Train them for longer, or leave them out."
         )
     tables = [
         Table("Calibrated on other tasks", _COLUMNS, tuple(map(_line, rows)), tuple(notes), text_columns=2)
