@@ -27,7 +27,8 @@ UPSTREAM: dict[str, set[str]] = {
     "rundir": {"errors", "config"},
     "complexity": {"errors", "geometry", "model", "rundir"},
     "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir", "complexity"},
-    "report": {"errors", "rundir"},
+    "controls": {"errors", "config", "rundir"},
+    "report": {"errors", "rundir", "controls"},
 }
 UPSTREAM["cli"] = set(UPSTREAM)  # the verbs put the rooms together, and no room knows of them
 

@@ -23,6 +23,13 @@ def predict_heads(
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the config's.")
     ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Fit the law's constant on finished runs of other tasks: RUN RUN …, or every run.",
+        ),
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the figures as JSON, with the whole spectrum.")
     ] = False,
@@ -31,7 +38,12 @@ def predict_heads(
     from incrt_cli.report.terminal import show_tables
     from incrt_cli.rundir.plain import to_json
 
-    value, tables = _all_runs() if source is None else _one(source, overrides or [], quiet=json)
+    if calibrate:
+        value, tables = _calibrated([] if source is None else [source, *map(Path, overrides or [])])
+    elif source is None:
+        value, tables = _all_runs()
+    else:
+        value, tables = _one(source, overrides or [], quiet=json)
     if json:
         print(to_json(value))
     else:
@@ -48,6 +60,15 @@ def _all_runs() -> tuple[Any, list[Table]]:
             f"no runs under {_ROOT.absolute()}; name a config, or start a run with `incrt train CONFIG`"
         )
     return head_rows(runs), [observed_table(runs)]
+
+
+def _calibrated(folders: list[Path]) -> tuple[Any, list[Table]]:
+    from incrt_cli.report.calibration import calibrate
+    from incrt_cli.report.calibration_tables import calibration_tables
+    from incrt_cli.rundir import expand_runs, find_runs, read_run
+
+    calibration = calibrate([read_run(path) for path in expand_runs(folders) or find_runs(_ROOT)])
+    return calibration._asdict(), calibration_tables(calibration)
 
 
 def _one(source: Path, overrides: list[str], quiet: bool) -> tuple[Any, list[Table]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,8 @@ _REASONS_NAMED = 3
 
 def report(
     runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folders; without any, every run under runs/.")
+        list[Path] | None,
+        typer.Argument(help="Run folders, or folders of them; without any, every run under runs/."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write report.md and report.csv into this folder.")
@@ -46,11 +46,9 @@ def report(
 
 
 def _read(given: list[Path]) -> list[Run]:
-    from incrt_cli.rundir import find_runs, read_run
+    from incrt_cli.rundir import expand_runs, find_runs, read_run
 
-    # A folder named twice, as overlapping globs do, is one run.
-    paths = {os.path.realpath(path): path for path in given or find_runs(_ROOT)}
-    return [read_run(path) for path in paths.values()]
+    return [read_run(path) for path in expand_runs(given) or find_runs(_ROOT)]
 
 
 def _require_complete(runs: list[Run]) -> None:

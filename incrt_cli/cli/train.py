@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrt_cli.errors import UserError
+
 if TYPE_CHECKING:
     from incrt_cli.config.schema import Config
 
@@ -20,7 +22,12 @@ def train(
         typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, such as seed=1."),
     ] = None,
     run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="The run folder; default runs/NAME, numbered if taken.")
+        Path | None,
+        typer.Option(
+            "--run-dir",
+            help="The run folder; default runs/NAME, numbered if taken. With --controls the folder of all "
+            "of them; default runs/NAME-controls.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -29,12 +36,29 @@ def train(
             help="Show config, data account, prediction and sizes; train nothing, write no run folder.",
         ),
     ] = False,
+    controls: Annotated[
+        bool,
+        typer.Option(
+            "--controls",
+            help="Also train what its head count has to be held against; what has finished is not repeated.",
+        ),
+    ] = False,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="0..4", help="With --controls: seeds, in place of the config's."),
+    ] = None,
 ) -> None:
     """Train a model that grows its own heads, and write a run folder with tables."""
     from incrt_cli.config.load import load_config
 
     resolved = load_config(config, overrides or ())
-    if dry_run:
+    if controls:
+        from incrt_cli.cli.controls import train_controls
+
+        train_controls(resolved, seeds, run_dir, dry_run)
+    elif seeds is not None:
+        raise UserError("--seeds goes with --controls; for one run give seed=N")
+    elif dry_run:
         _dry_run(resolved)
     else:
         _train(resolved, run_dir)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from incrt_cli.report.complexity import growth_table
+from incrt_cli.report.controls import controls_tables
 from incrt_cli.report.published import published_table
 from incrt_cli.report.results import cost_table, heads_table, results_table, stop_table
 from incrt_cli.report.rows import rows_to_csv, run_row
@@ -21,6 +22,7 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
     complete = [run for run in runs if run.status == "complete"]
     tables: list[Table | None] = []
     if complete:
+        tables += controls_tables(complete)
         tables += [table(complete) for table in (results_table, heads_table, stop_table, cost_table)]
         if len(complete) == 1:
             single = (growth_table, certificate_table, classes_table)

@@ -3,7 +3,10 @@
 from incrt_cli.rundir.environment import describe_environment
 from incrt_cli.rundir.model_files import read_model
 from incrt_cli.rundir.plain import utc_now
-from incrt_cli.rundir.reader import Run, find_runs, read_run
+from incrt_cli.rundir.reader import Run, expand_runs, find_runs, read_run
 from incrt_cli.rundir.writer import RunWriter
 
-__all__ = ["Run", "RunWriter", "describe_environment", "find_runs", "read_model", "read_run", "utc_now"]
+__all__ = [
+    "Run", "RunWriter", "describe_environment", "expand_runs", "find_runs", "read_model", "read_run",
+    "utc_now",
+]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -68,14 +68,35 @@ def read_run(path: Path, pending_result: Mapping[str, Any] | None = None) -> Run
 def find_runs(root: Path) -> list[Path]:
     """Every folder directly under `root` by start time, then name; hidden ones and files are left out.
 
-    Foreign folders are kept, last, so that whoever reads them can name them. An absent `root` is empty.
+    A folder of run folders stands for the runs in it. Foreign folders are kept, last, so that whoever
+    reads them can name them. An absent `root` is empty.
     """
+    return sorted(expand_runs(_folders(root)), key=_start_then_name)
+
+
+def expand_runs(paths: Iterable[Path]) -> list[Path]:
+    """`paths`, where a folder that is no run itself, but holds some, is replaced by those it holds.
+
+    A folder named twice, as overlapping globs do, is one run.
+    """
+    expanded: dict[str, Path] = {}
+    for path in paths:
+        runs = [] if _is_run(path) else [inner for inner in _folders(path) if _is_run(inner)]
+        for found in sorted(runs, key=_start_then_name) or [path]:
+            expanded[os.path.realpath(found)] = found
+    return list(expanded.values())
+
+
+def _folders(root: Path) -> list[Path]:
     try:
         entries = list(root.iterdir())
     except OSError:
         return []
-    folders = [entry for entry in entries if os.path.isdir(entry) and not entry.name.startswith(".")]
-    return sorted(folders, key=_start_then_name)
+    return [entry for entry in entries if os.path.isdir(entry) and not entry.name.startswith(".")]
+
+
+def _is_run(folder: Path) -> bool:
+    return _is_ours(_read_mapping(folder / layout.CONFIG, []), _read_mapping(folder / layout.ENVIRONMENT, []))
 
 
 def _start_then_name(folder: Path) -> tuple[bool, str, str]:

@@ -177,6 +177,8 @@ class Loop:
 
     def _rate(self) -> float:
         settings = self._settings
+        if settings.frozen:
+            return 0.0  # AdamW then leaves every weight as it is, weight decay included
         return learning_rate(self.steps, self.total_steps, settings.learning_rate, settings.warmup_fraction)
 
     def _epoch(self) -> float:

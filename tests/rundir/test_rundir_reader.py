@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incrt_cli.rundir import RunWriter, find_runs, read_run
+from incrt_cli.rundir import RunWriter, expand_runs, find_runs, read_run
 
 PARTS = {
     "config.yaml": "name: demo\ndata: {kind: synthetic}\n",
@@ -134,6 +134,19 @@ def test_runs_are_found_by_start_time_then_name_and_foreign_folders_last(tmp_pat
     (tmp_path / ".hidden").mkdir()
     assert [path.name for path in find_runs(tmp_path)] == ["early", "twin", "late", "bare", "other"]
     assert find_runs(tmp_path / "absent") == []
+
+
+def test_a_folder_of_run_folders_stands_for_its_runs_once(tmp_path):
+    for name, day in (("late", 2), ("early", 1)):
+        run = RunWriter.create(tmp_path / "all" / name, name)
+        run.write_environment({"incrt": "0.1.0", "started_at": f"2026-01-0{day}T00:00:00+00:00"})
+    (tmp_path / "all" / "notes").mkdir()
+    (tmp_path / "other" / "inner").mkdir(parents=True)
+    inside = [tmp_path / "all" / "early", tmp_path / "all" / "late"]
+    assert expand_runs([tmp_path / "other", tmp_path / "all", inside[1]]) == [
+        tmp_path / "other", *inside,
+    ]  # fmt: skip
+    assert find_runs(tmp_path) == [*inside, tmp_path / "other"]
 
 
 def test_reading_runs_does_not_import_torch():
