@@ -33,8 +33,8 @@ def correction(weights: Tensor, conditioning: Conditioning) -> Tensor:
         ones = torch.eye(*weights.shape[1:], dtype=weights.dtype, device=weights.device)
         return (conditioning.strength * ones).expand_as(weights)
     u, values, v = torch.linalg.svd(weights.double(), full_matrices=False)
-    nearest: Tensor = u @ v  # matrix with orthonormal columns
-    return (values[:, :1, None] * nearest).to(weights.dtype)
+    scaled: Tensor = values[:, :1, None] * (u @ v)
+    return scaled.to(weights.dtype)
 
 
 def condition_numbers(weights: Tensor) -> Tensor:
@@ -52,7 +52,8 @@ def attend(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -> Tensor:
 
 
 def _scores(w_q: Tensor, w_k: Tensor, z: Tensor) -> Tensor:
-    return (z @ w_q) @ (z @ w_k).mT / w_q.shape[-1] ** 0.5
+    scores: Tensor = (z @ w_q) @ (z @ w_k).mT / w_q.shape[-1] ** 0.5
+    return scores
 
 
 def jacobian_condition(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -> float:
