@@ -36,8 +36,10 @@ def run_weights(run: Path) -> ModelWeights:
 
 def _layers(state: Mapping[str, Tensor], depth: int, head_width: int) -> Iterator[LayerWeights]:
     for number in range(depth):
-        inputs = state[f"layers.{number}.bank.input_projection"].mT  # K × d × (2 d_k + d_v)
-        queries, keys, values = inputs.tensor_split((head_width, 2 * head_width), dim=2)
+        inputs = state[f"layers.{number}.bank.input_projection"]
+        correction = state.get(f"layers.{number}.bank.correction")  # where attention is conditioned
+        effective = (inputs if correction is None else inputs + correction).mT  # K × d × (2 d_k + d_v)
+        queries, keys, values = effective.tensor_split((head_width, 2 * head_width), dim=2)
         outputs = state[f"layers.{number}.bank.output_projection"]
         # nn.Linear holds its matrix transposed; 0 is the block's LayerNorm and 2 its GELU.
         m_in, m_out = (state.get(f"layers.{number}.ffn.{part}.weight") for part in (1, 3))

@@ -103,5 +103,9 @@ def expected(path: KeyPath, kind: str | None) -> str:
 def _in_words(node: _Node) -> str:
     if "pattern" in node:
         return f"text of {node['description']}"
+    if node.get("type") == "array":
+        items = node["items"]
+        words = f"one or more of {', '.join(items['enum'])}" if "enum" in items else _in_words(items)
+        return f"a list of {words}"
     bounds = [f"{sign} {node[name]:.12g}" for name, sign in _BOUNDS if name in node]
     return " ".join([_NOUNS[node.get("type", "object")], " and ".join(bounds)]).strip()

@@ -46,7 +46,8 @@ def validate(sources: Sources) -> Config | list[Problem]:
         try:
             config = Config.model_validate(remaining)
         except ValidationError as error:
-            new = [_finding(details) for details in error.errors(include_url=False)]
+            errors = error.errors(include_url=False)
+            new = list(dict.fromkeys(_finding(details) for details in errors))
         else:
             return _explain(findings, sources) if findings else config
         findings += [found for found in new if found not in findings and not _echo(found, removed)]
@@ -57,11 +58,13 @@ def validate(sources: Sources) -> Config | list[Problem]:
 
 
 def _finding(details: ErrorDetails) -> _Finding:
-    path = tuple(str(part) for part in details["loc"])
+    path = tuple(part for part in details["loc"] if isinstance(part, str))
     if path[:1] == keys.DATA:
         path = keys.DATA + path[2:]  # pydantic puts the kind between; nobody wrote it there
     if details["type"].startswith("union_tag"):
         path = keys.KIND
+    if isinstance(details["loc"][-1], int):
+        return _Finding(path, "list", "")  # whichever item it was, the list is what the user wrote
     return _Finding(path, details["type"], str(details.get("ctx", {}).get("error", "")))
 
 
@@ -118,7 +121,9 @@ def _text(found: _Finding, sources: Sources, kind: str | None) -> str:
         return f"unknown key{_key_hint(found.path, kind)}"
     if found.rule == "value_error":
         return found.reason if isinstance(value, Mapping) else f"{found.reason}, got {shown(value)}"
-    return f"expected {expected}, got {shown(value)}{_value_hint(found.path, value, kind, expected)}"
+    listed = isinstance(value, list) and expected.startswith("a list")
+    got = yaml.safe_dump(value, default_flow_style=True).strip()[:_LONGEST] if listed else shown(value)
+    return f"expected {expected}, got {got}{_value_hint(found.path, value, kind, expected)}"
 
 
 def _key_hint(path: KeyPath, kind: str | None) -> str:

@@ -191,6 +191,19 @@ class ModelSection(Section):
     positions: bool = True  # learned position embeddings
 
 
+class ConditioningSection(Section):
+    """METHOD §9: a fixed correction of attention's projections."""
+
+    method: Literal["none", "diagonal", "svd"] = "none"
+    targets: Annotated[tuple[Literal["q", "k", "v"], ...], Field(min_length=1)] = ("v",)
+    strength: PositiveFloat = 10.0  # lambda, of the diagonal
+
+    @field_validator("targets", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value  # YAML has no tuples
+
+
 class GateSection(Section):
     """METHOD §2-§4; the symbols are named there."""
 
@@ -250,5 +263,6 @@ class Config(Section):
     baseline: bool = True  # also fit TF-IDF + logistic regression on the same split
     data: Data
     model: ModelSection = ModelSection()
+    conditioning: ConditioningSection = ConditioningSection()
     gate: GateSection = GateSection()
     train: TrainSection = TrainSection()

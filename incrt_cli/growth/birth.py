@@ -6,6 +6,8 @@
 σ_a = √(d_k/2) gives the newborn's form the Frobenius norm 1 of a head with entries of variance 1/d [ours].
 The further columns are noise on one side only: they add nothing to M, yet receive gradient.
 W_O = 0 leaves the function exactly as it was while ∂L/∂W_O ≠ 0.
+W_Q and W_K are exempt from conditioning (METHOD §9) [ours]: with d_k > 2 a motor of rank two needs one of
+them to lack rank, so no correction can both condition them and leave M as the gate wants it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def newborn_head(
     w_q[:, 0], w_q[:, 1] = u_plus, u_minus
     w_k[:, 0], w_k[:, 1] = u_minus, -u_plus
     w_v = _values(width, head_width, value_width, tokens, generator)
-    return HeadWeights(scale * w_q, scale * w_k, w_v, torch.zeros(value_width, width))
+    return HeadWeights(scale * w_q, scale * w_k, w_v, torch.zeros(value_width, width), ("q", "k"))
 
 
 def unaligned_head(

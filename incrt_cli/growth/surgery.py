@@ -1,6 +1,7 @@
 """Adding and removing heads of a bank while its optimiser keeps running.
 
-Old heads keep their weights and optimiser moments bit for bit; a newborn starts with zero moments.
+Old heads keep their weights, corrections and optimiser moments bit for bit; a newborn starts with zero
+moments.
 The optimiser holds exactly the model's parameters before and after.
 """
 
@@ -20,7 +21,11 @@ Edit = Callable[[Tensor], Tensor]
 
 def add_head(bank: HeadBank, optimizer: Optimizer, head: HeadWeights) -> None:
     """Append `head` behind the others."""
-    for name, rows in zip(HEAD_PARAMETERS, bank.pack(head), strict=True):
+    packed = bank.pack(head)
+    own = bank.correct(packed[0], head.exempt)
+    if bank.correction is not None and own is not None:
+        bank.correction = torch.cat([bank.correction, own])
+    for name, rows in zip(HEAD_PARAMETERS, packed, strict=True):
         _replace(bank, optimizer, name, _append(rows), _append(torch.zeros_like(rows)))
 
 
@@ -29,6 +34,8 @@ def remove_head(bank: HeadBank, optimizer: Optimizer, index: int) -> None:
     kept = [i for i in range(bank.heads) if i != index]
     for name in HEAD_PARAMETERS:
         _replace(bank, optimizer, name, lambda old: old[kept], lambda old: old[kept])
+    if bank.correction is not None:
+        bank.correction = bank.correction[kept]
 
 
 def _append(rows: Tensor) -> Edit:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.model.layer import Layer
 
 PAD = 0
@@ -28,6 +29,7 @@ class Architecture:
     positions: bool = True
     dropout: float = 0.0
     embedding_dropout: float = 0.0
+    conditioning: Conditioning | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "heads": list(self.heads)}
@@ -50,7 +52,7 @@ class Classifier(nn.Module):
         self.positions = nn.Parameter(torch.randn(a.max_tokens, a.width) * 0.02) if a.positions else None
         self.embedding_dropout = nn.Dropout(a.embedding_dropout)
         self.layers = nn.ModuleList(
-            Layer(a.width, a.head_width, a.value_width, heads, a.ffn_multiplier, a.dropout)
+            Layer(a.width, a.head_width, a.value_width, heads, a.ffn_multiplier, a.dropout, a.conditioning)
             for heads in a.heads
         )
         self.norm = nn.LayerNorm(a.width)
@@ -60,7 +62,7 @@ class Classifier(nn.Module):
     @property
     def architecture(self) -> Architecture:
         """The architecture as it stands now, head counts included."""
-        return Architecture(**{**asdict(self._architecture), "heads": tuple(self.head_counts)})
+        return replace(self._architecture, heads=tuple(self.head_counts))
 
     @property
     def head_counts(self) -> list[int]:

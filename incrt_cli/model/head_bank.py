@@ -9,26 +9,46 @@ head at each birth. No biases: the bilinear form M_h has none.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from incrt_cli.geometry.conditioning import Conditioning, Projection, correction
+
 
 class HeadWeights(NamedTuple):
-    """One head's projections, all d rows first: `w_q`, `w_k` d × d_k, `w_v` d × d_v; `w_o` d_v × d."""
+    """One head's projections, all d rows first: `w_q`, `w_k` d × d_k, `w_v` d × d_v; `w_o` d_v × d.
+
+    `exempt`: projections that conditioning leaves as they are.
+    """
 
     w_q: Tensor
     w_k: Tensor
     w_v: Tensor
     w_o: Tensor
+    exempt: tuple[Projection, ...] = ()
 
 
 class HeadBank(nn.Module):
-    """`input_projection` K × (2 d_k + d_v) × d: W_Qᵀ, W_Kᵀ, W_Vᵀ. `output_projection` K × d_v × d: W_O."""
+    """`input_projection` K × (2 d_k + d_v) × d: W_Qᵀ, W_Kᵀ, W_Vᵀ. `output_projection` K × d_v × d: W_O.
 
-    def __init__(self, width: int, head_width: int, value_width: int, heads: int) -> None:
+    `correction`, shaped like `input_projection`, is what conditioning adds to it (METHOD §9): fixed, no
+    parameter, but saved with the model; None without conditioning. Everything that reads a head's form
+    or values goes through `projection`, `w_q`, `w_k`, which contain it.
+    """
+
+    correction: Tensor | None
+
+    def __init__(
+        self,
+        width: int,
+        head_width: int,
+        value_width: int,
+        heads: int,
+        conditioning: Conditioning | None = None,
+    ) -> None:
         super().__init__()
         self.width, self.head_width, self.value_width = width, head_width, value_width
         rows = 2 * head_width + value_width
@@ -36,20 +56,45 @@ class HeadBank(nn.Module):
         self.output_projection = nn.Parameter(
             torch.randn(heads, value_width, width) / (heads * value_width) ** 0.5
         )
+        self.conditioning = conditioning
+        self.register_buffer("correction", self.correct(self.input_projection.detach()))
 
     @property
     def heads(self) -> int:
         return self.input_projection.shape[0]
 
     @property
+    def projection(self) -> Tensor:
+        """The effective weights of all heads, K × (2 d_k + d_v) × d."""
+        if self.correction is None:
+            return self.input_projection
+        return self.input_projection + self.correction
+
+    def split(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows K × (2 d_k + d_v) × d as queries and keys K × d × d_k and values K × d × d_v."""
+        q, k, v = torch.split(rows.mT, [self.head_width, self.head_width, self.value_width], dim=2)
+        return q, k, v
+
+    def correct(self, rows: Tensor, exempt: tuple[Projection, ...] = ()) -> Tensor | None:
+        """The correction of heads that start as `rows` (K × (2 d_k + d_v) × d); None without conditioning."""
+        if self.conditioning is None:
+            return None
+        targets = set(self.conditioning.targets) - set(exempt)
+        parts = [
+            correction(weights, self.conditioning) if name in targets else torch.zeros_like(weights)
+            for name, weights in zip(get_args(Projection), self.split(rows), strict=True)
+        ]
+        return torch.cat(parts, dim=2).mT.contiguous()
+
+    @property
     def w_q(self) -> Tensor:
         """K × d × d_k."""
-        return self.input_projection[:, : self.head_width].transpose(1, 2)
+        return self.split(self.projection)[0]
 
     @property
     def w_k(self) -> Tensor:
         """K × d × d_k."""
-        return self.input_projection[:, self.head_width : 2 * self.head_width].transpose(1, 2)
+        return self.split(self.projection)[1]
 
     def pack(self, head: HeadWeights) -> tuple[Tensor, Tensor]:
         """`head` as rows of the two parameters: 1 × (2 d_k + d_v) × d and 1 × d_v × d."""
@@ -61,7 +106,7 @@ class HeadBank(nn.Module):
 
         `bias` B × n × n is added to the scores of every head.
         """
-        mixed = mix(self.input_projection, self.head_width, z, mask, bias)
+        mixed = mix(self.projection, self.head_width, z, mask, bias)
         return mixed @ self.output_projection.reshape(-1, self.width)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.model.head_bank import HeadBank
 
 Observer = Callable[[Tensor, Tensor | None], None]
@@ -25,10 +26,11 @@ class Layer(nn.Module):
         heads: int,
         ffn_multiplier: float,
         dropout: float,
+        conditioning: Conditioning | None = None,
     ) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.bank = HeadBank(width, head_width, value_width, heads)
+        self.bank = HeadBank(width, head_width, value_width, heads, conditioning)
         self.dropout = nn.Dropout(dropout)
         self.ffn = (
             _feed_forward(width, round(width * ffn_multiplier), dropout) if ffn_multiplier > 0 else None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from incrt_cli.report.complexity import growth_table
+from incrt_cli.report.conditioning import conditioning_table
 from incrt_cli.report.controls import controls_tables
 from incrt_cli.report.published import published_table
 from incrt_cli.report.results import cost_table, heads_table, results_table, stop_table
@@ -25,7 +26,7 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
         tables += controls_tables(complete)
         tables += [table(complete) for table in (results_table, heads_table, stop_table, cost_table)]
         if len(complete) == 1:
-            single = (growth_table, certificate_table, classes_table)
+            single = (growth_table, conditioning_table, certificate_table, classes_table)
             tables += [table(complete[0]) for table in single]
         groups = group_by_config(complete)
         tables += [seeds_table(groups), permuted_table(groups), published_table(complete)]

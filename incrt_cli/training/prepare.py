@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from incrt_cli.config.schema import Config
+from incrt_cli.config.schema import ConditioningSection, Config
 from incrt_cli.data.batches import epoch_batches, sequential_batches
 from incrt_cli.data.build import build_task
 from incrt_cli.data.task import Batch, EncodedSplit, Task
+from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import GrowthController
 from incrt_cli.growth.probe import Draw, Rows
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
+from incrt_cli.training.conditioning import sample, saturated_layers
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
 
@@ -44,6 +46,8 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     device = set_up_process(config.train, config.seed)
     task = build_task(config.data, config.name, say)
     model = build_model(config, task).to(device)
+    if config.conditioning.method != "none":
+        _warn_of_saturation(model, task, say)
     optimizer = build_optimizer(model, config.train)
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
@@ -55,6 +59,16 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
         controller = GrowthController(model, optimizer, config.gate, config.seed, rows)
         predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
     return Prepared(config, device, task, model, optimizer, controller, predictions)
+
+
+def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None]) -> None:
+    device = next(model.parameters()).device
+    for layer, share in saturated_layers(model, sample(task, device)).items():
+        say(
+            f"warning: attention of layer {layer} is saturated before the first step (entropy "
+            f"{100 * share:.2g} % of ln n: nearly every token reads one token alone); leave q and k out of "
+            "conditioning.targets, or lower conditioning.strength"
+        )
 
 
 def set_apart(task: Task, rows: int, seed: int) -> tuple[Task, EncodedSplit]:
@@ -98,8 +112,15 @@ def build_model(config: Config, task: Task) -> Classifier:
             positions=shape.positions,
             dropout=shape.dropout,
             embedding_dropout=shape.embedding_dropout,
+            conditioning=_conditioning(config.conditioning),
         )
     )
+
+
+def _conditioning(settings: ConditioningSection) -> Conditioning | None:
+    if settings.method == "none":
+        return None
+    return Conditioning(settings.method, settings.targets, settings.strength)
 
 
 def prediction_json(predictions: tuple[HeadPrediction, ...]) -> dict[str, Any]:

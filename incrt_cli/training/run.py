@@ -17,6 +17,7 @@ from incrt_cli.errors import DivergedError
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.rundir import RunWriter, describe_environment, utc_now
 from incrt_cli.training.baseline import tfidf_logistic_regression
+from incrt_cli.training.conditioning import conditioning_rows, sample
 from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
 from incrt_cli.training.loop import Loop, Snapshot
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
@@ -44,6 +45,7 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     run.write_prediction(prediction_json(prepared.predictions))
     parameters_start = count_parameters(prepared.model)
     loop = Loop(prepared, run, reporter)
+    _measure_conditioning(run, prepared, 0)
     try:
         seconds = loop.run()
     except DivergedError:
@@ -53,12 +55,20 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
         reporter.say(f"stopped at step {loop.steps}: {run.path} holds metrics and events, but no model")
         raise
     _write_model(run, prepared.task, loop.last_good)
+    _measure_conditioning(run, prepared, loop.steps)
     result = _result(prepared, loop, seconds, parameters_start, reporter)
     markdown, csv = summarise(run.path, result)
     run.write_text("report.md", markdown)
     run.write_text("report.csv", csv)
     run.write_result(result)
     return run.path
+
+
+def _measure_conditioning(run: RunWriter, prepared: Prepared, step: int) -> None:
+    if prepared.config.conditioning.method == "none":
+        return
+    for row in conditioning_rows(prepared.model, sample(prepared.task, prepared.device), step):
+        run.append_metrics(row)
 
 
 def _write_model(run: RunWriter, task: Task, model: Snapshot) -> None:

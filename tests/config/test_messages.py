@@ -51,6 +51,18 @@ ONE_PROBLEM = [
         "gate: {variant: book}",
         "3: gate.variant: expected one of paper, significance, notebook, got 'book'",
     ),
+    (
+        "conditioning: {targets: [v, o, 3]}",
+        "3: conditioning.targets: expected a list of one or more of q, k, v, got [v, o, 3]",
+    ),
+    (
+        "conditioning: {targets: []}",
+        "3: conditioning.targets: expected a list of one or more of q, k, v, got []",
+    ),
+    (
+        "conditioning: {targets: q}",
+        "3: conditioning.targets: expected a list of one or more of q, k, v, got 'q'",
+    ),
     ("model: {head_width: 1}", "3: model.head_width: expected a whole number >= 2, got 1"),
     # repeated
     ("seed: 1\nseed: 2", "4: seed: duplicate key; first given on line 3"),
