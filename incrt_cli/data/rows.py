@@ -11,8 +11,9 @@ import pyarrow as pa
 import xxhash
 
 UNSPLIT = -1
-_FLUSH_TOKENS = 1 << 20
-_FLUSH_ROWS = 4096
+# Large batches: opening the file touches every one, and each pulls its neighbourhood into memory.
+_FLUSH_TOKENS = 1 << 22
+_FLUSH_ROWS = 1 << 14
 _COLUMNS = ("label", "record", "digest", "key", "unknown", "split", "length")
 
 
