@@ -33,7 +33,7 @@ from incrt_cli.sequences.reference import Reference, read_reference
 
 Say = Callable[[str], None]
 _INPUTS = ("sequences", "metadata", "reference", "genes")
-_PEEKED_HEADERS = 1000
+_PEEKED_HEADERS = 200
 _SECONDS_BETWEEN_LINES = 10.0
 _BATCH_RECORDS = 32
 _ENCODING = {
@@ -119,7 +119,7 @@ def _prepare_join(data: FastaData) -> tuple[Join, list[str]]:
     sequences, metadata = Path(data.sequences), Path(data.metadata)
     alphabet = ALPHABETS[data.alphabet]
     columns, _ = read_header(metadata)
-    # A look at the first headers is enough to tell how ids are written, and costs no second pass.
+    # A look at the first headers is enough to tell how ids are written; each is unpacked twice for it.
     headers = first_headers(sequences, alphabet, _PEEKED_HEADERS)
     where = str(metadata.absolute())
     label = column_names.choose(columns, data.label, column_names.LABELS, "data.label", where)
