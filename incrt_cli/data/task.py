@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from incrt_cli.sequences import kmer
+
 if TYPE_CHECKING:
     import torch
 
-PAD, UNKNOWN = 0, 1
+PAD, UNKNOWN = kmer.PADDING, kmer.UNKNOWN
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 

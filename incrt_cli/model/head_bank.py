@@ -101,27 +101,16 @@ class HeadBank(nn.Module):
         rows = torch.cat([head.w_q.T, head.w_k.T, head.w_v.T]).unsqueeze(0)
         return rows.to(self.input_projection), head.w_o.unsqueeze(0).to(self.output_projection)
 
-    def forward(self, z: Tensor, mask: Tensor | None, bias: Tensor | None = None) -> Tensor:
-        """Sum of the heads' outputs (B × n × d) for `z` B × n × d; `mask` B × n is True at real tokens.
-
-        `bias` B × n × n is added to the scores of every head.
-        """
-        mixed = mix(self.projection, self.head_width, z, mask, bias)
-        return mixed @ self.output_projection.reshape(-1, self.width)
-
-
-def mix(
-    projection: Tensor, head_width: int, z: Tensor, mask: Tensor | None, bias: Tensor | None = None
-) -> Tensor:
-    """Attention-weighted values (B × n × K d_v) of heads given as `projection` (K × (2 d_k + d_v) × d)."""
-    batch, tokens, width = z.shape
-    heads, rows, _ = projection.shape
-    value_width = rows - 2 * head_width
-    projected = F.linear(z, projection.reshape(heads * rows, width))
-    projected = projected.view(batch, tokens, heads, rows).transpose(1, 2)
-    q, k, v = torch.split(projected, [head_width, head_width, value_width], dim=-1)
-    keys = None if mask is None else mask[:, None, None, :]
-    if bias is not None:
-        keys = bias.unsqueeze(1) if keys is None else bias.unsqueeze(1).masked_fill(~keys, float("-inf"))
-    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
-    return mixed.transpose(1, 2).reshape(batch, tokens, heads * value_width)
+    def forward(self, z: Tensor, mask: Tensor | None) -> Tensor:
+        """Sum of the heads' outputs (B × n × d) for `z` B × n × d; `mask` B × n is True at real tokens."""
+        projection = self.projection
+        batch, tokens, width = z.shape
+        heads, rows, _ = projection.shape
+        projected = F.linear(z, projection.reshape(heads * rows, width))
+        projected = projected.view(batch, tokens, heads, rows).transpose(1, 2)
+        widths = [self.head_width, self.head_width, self.value_width]
+        q, k, v = torch.split(projected, widths, dim=-1)
+        keys = None if mask is None else mask[:, None, None, :]
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
+        mixed = mixed.transpose(1, 2).reshape(batch, tokens, heads * self.value_width)
+        return mixed @ self.output_projection.reshape(heads * self.value_width, width)
