@@ -17,7 +17,7 @@ from incrt_cli.rundir.plain import utc_now
 
 _LIBRARIES = (
     "torch", "numpy", "datasets", "pyarrow", "pandas", "tokenizers", "safetensors",
-    "scikit-learn", "biopython", "pydantic", "PyYAML",
+    "scikit-learn", "biopython", "mappy", "xxhash", "pydantic", "PyYAML",
 )  # fmt: skip
 _PACKAGE = Path(incrt_cli.__file__).parent
 _GIT_SECONDS = 10
@@ -49,6 +49,11 @@ def describe_environment(
 
 
 def _version(distribution: str) -> str | None:
+    if distribution == "torch":
+        import torch
+
+        # Its metadata may leave out which build it is, such as +cu130.
+        return str(torch.__version__)
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
