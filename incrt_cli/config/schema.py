@@ -213,6 +213,9 @@ class GateSection(Section):
     prune_ratio: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5  # phi_g / theta_w
     threshold: Literal["initial", "current"] = "initial"
     birth: Literal["aligned", "random"] = "aligned"  # random: a control
+    # level 2: a head that holds this share of lambda_max takes the plane, and none is born; None: never
+    attribution: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    operator: bool = False  # fold G = I + g u+u+' - (1-g) u-u-' into a newborn's queries and keys
     check_every: Positive = 20  # steps
     observe_every: Positive = 2  # steps between updates of C
     dwell: Positive = 1  # checks between two births in a layer

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from incrt_cli.geometry.capture import Capture, columns_of
 from incrt_cli.geometry.operator import DirectionalOperator, apply, project_out
 
@@ -43,6 +45,25 @@ def release_energy(op: DirectionalOperator, capture: Capture, head: int) -> floa
     outside = project_out(capture.basis, image)
     inside = plane.T @ image
     return 2.0 * float(outside.square().sum()) + float(inside.square().sum())
+
+
+def attribution(op: DirectionalOperator, u: Tensor, heads: int) -> Tensor:
+    """`uᵀ sym(C M_a^h) u` of every head (K); their sum is uᵀ A u. `u` is d, `heads` K (METHOD §7).
+
+    With c = C u a head's part is ½ (cᵀL_h R_hᵀu − cᵀR_h L_hᵀu), so no head's form is made.
+    """
+    c = op.second_moment @ u
+    terms = 0.5 * ((op.left.T @ c) * (op.right.T @ u) - (op.right.T @ c) * (op.left.T @ u))
+    return terms.reshape(heads, -1).sum(dim=1)
+
+
+def gate_operator(weights: Tensor, plane: Tensor, balance: float) -> Tensor:
+    """`G W` with G = I + γ u⁺u⁺ᵀ − (1−γ) u⁻u⁻ᵀ (METHOD §3).
+
+    γ is `balance`, [u⁺, u⁻] is `plane` (d × 2) and W is `weights` (d × s).
+    """
+    scale = plane.new_tensor([balance, balance - 1.0])
+    return weights + (plane * scale) @ (plane.T @ weights)
 
 
 def functional(gamma: float, heads: int, limits: Thresholds) -> float:

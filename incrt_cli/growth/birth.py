@@ -15,20 +15,33 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from incrt_cli.geometry.functional import gate_operator
 from incrt_cli.model.head_bank import HeadWeights
 
 
 def newborn_head(
-    plane: Tensor, head_width: int, value_width: int, tokens: float, generator: torch.Generator
+    plane: Tensor,
+    head_width: int,
+    value_width: int,
+    tokens: float,
+    generator: torch.Generator,
+    balance: float | None = None,
 ) -> HeadWeights:
-    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal); `tokens` is n, the mean sequence length."""
+    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal); `tokens` is n, the mean sequence length.
+
+    With `balance` γ the gate operator of METHOD §3 is folded in: queries and keys both read G z. The motor
+    keeps its plane and its skewness, and is γ (1 + γ) times as strong.
+    """
     width = plane.shape[0]
-    u_plus, u_minus = plane.detach().cpu().float().unbind(dim=1)
+    plane = plane.detach().cpu().float()
+    u_plus, u_minus = plane.unbind(dim=1)
     scale = (head_width / 2.0) ** 0.25
     w_q = torch.randn(width, head_width, generator=generator) / width**0.5
     w_k = torch.zeros(width, head_width)
     w_q[:, 0], w_q[:, 1] = u_plus, u_minus
     w_k[:, 0], w_k[:, 1] = u_minus, -u_plus
+    if balance is not None:
+        w_q, w_k = gate_operator(w_q, plane, balance), gate_operator(w_k, plane, balance)
     w_v = _values(width, head_width, value_width, tokens, generator)
     return HeadWeights(scale * w_q, scale * w_k, w_v, torch.zeros(value_width, width), ("q", "k"))
 

@@ -13,7 +13,7 @@ from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.geometry.operator import DirectionalOperator, directional_operator, energy
 from incrt_cli.geometry.prediction import HeadPrediction
-from incrt_cli.growth.gate import Gate, Grow, Prune
+from incrt_cli.growth.gate import Absorb, Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.records import Certificate, Check, Event
@@ -119,6 +119,8 @@ class GrowthController:
             checks.append(check)
             if isinstance(decision, Grow):
                 events.append(self._grow(site, op, check, decision, probe))
+            elif isinstance(decision, Absorb):
+                events.append(self._absorb(site, op, check, decision, probe))
             elif isinstance(decision, Prune):
                 events.append(self._prune(site, op, check, decision, probe))
         return checks, events
@@ -130,7 +132,7 @@ class GrowthController:
         self, site: _Site, op: DirectionalOperator, check: Check, decision: Grow, probe: Probe
     ) -> Event:
         bank = site.layer.bank
-        newborn = build_newborn(self._settings, decision.plane, bank, site.moment.tokens, self._generator)
+        newborn = build_newborn(self._settings, decision, bank, site.moment.tokens, self._generator)
         loss_before = probe()
         add_head(bank, self._optimizer, newborn)
         head = site.next_head
@@ -153,6 +155,31 @@ class GrowthController:
             delta_w=change.delta_w,
             loss_before=loss_before,
             loss_after=probe(),
+            parameters=count_parameters(self._model),
+        )
+
+    def _absorb(
+        self, site: _Site, op: DirectionalOperator, check: Check, decision: Absorb, probe: Probe
+    ) -> Event:
+        """Only the account of planes changes: the model, and with it the loss, stays as it is."""
+        change = site.gate.absorbed(op, check.step, len(site.heads), decision)
+        loss = probe()
+        return Event(
+            kind="capture",
+            step=check.step,
+            layer=site.index,
+            head=decision.head,
+            heads=len(site.heads),
+            lambda_max=decision.lambda_max,
+            lambda_min=decision.lambda_min,
+            theta=check.theta,
+            phi_g=check.phi_g,
+            release=None,
+            gamma_before=change.gamma_before,
+            gamma_after=change.gamma_after,
+            delta_w=change.delta_w,
+            loss_before=loss,
+            loss_after=loss,
             parameters=count_parameters(self._model),
         )
 

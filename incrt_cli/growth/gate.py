@@ -18,11 +18,25 @@ from incrt_cli.growth.records import Certificate, Check
 
 @dataclass(frozen=True)
 class Grow:
-    """Add a head on the plane spanned by the columns u⁺, u⁻ of `plane` (d × 2)."""
+    """Add a head on the plane spanned by the columns u⁺, u⁻ of `plane` (d × 2).
+
+    `balance` γ weighs the two in the gate operator (METHOD §3); None where no exact spectrum was looked at.
+    """
 
     plane: Tensor
     lambda_max: float
     lambda_min: float | None
+    balance: float | None = None
+
+
+@dataclass(frozen=True)
+class Absorb:
+    """Let `head`, which is there already, capture `plane` (d × 2): growth of level 2 (METHOD §7)."""
+
+    head: int
+    plane: Tensor
+    lambda_max: float
+    lambda_min: float
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,7 @@ class Prune:
     release: float
 
 
-Decision = Grow | Prune | None
+Decision = Grow | Absorb | Prune | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,10 @@ class Gate(Protocol):
 
     def born(self, op: DirectionalOperator, step: int, heads: int, head: int, decision: Grow) -> EnergyChange:
         """`head` now exists on the plane of `decision`; `op` is from before, `heads` counts it."""
+        ...
+
+    def absorbed(self, op: DirectionalOperator, step: int, heads: int, decision: Absorb) -> EnergyChange:
+        """The head of `decision` now owns its plane too; no head was added."""
         ...
 
     def pruned(self, op: DirectionalOperator, step: int, heads: int, decision: Prune) -> EnergyChange:

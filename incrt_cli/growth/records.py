@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-EventKind = Literal["birth", "prune", "prune_undone"]
+EventKind = Literal["birth", "capture", "prune", "prune_undone"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,15 @@ class Check:
     exact: bool
     reserved_loss: float | None = None  # nats, over the reserved records
     learning: bool | None = None  # is the newest head still learning?
+    planes: int | None = None  # captured planes, of all heads
 
 
 @dataclass(frozen=True)
 class Event:
-    """A birth or a prune. `delta_w` is at fixed C and M_a (Theorem 6); losses: one training batch, nats."""
+    """A birth, a prune, or the capture of a further plane by a head that is there.
+
+    `delta_w` is at fixed C and M_a (Theorem 6); losses: one training batch, nats.
+    """
 
     kind: EventKind
     step: int
@@ -86,3 +90,4 @@ class Certificate:
     w_events: float | None  # sum of the events' ΔW
     w_drift: float | None  # sum of all other changes of W
     event_limit: float | None  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run
+    planes: int | None = None

@@ -16,7 +16,7 @@ from incrt_cli.geometry.capture import Capture, capture_plane, empty_capture
 from incrt_cli.geometry.demand import Direction, Evidence, judge, outside, propose
 from incrt_cli.geometry.operator import DirectionalOperator
 from incrt_cli.geometry.prediction import HeadPrediction
-from incrt_cli.growth.gate import Decision, EnergyChange, Grow, Prune
+from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Grow, Prune
 from incrt_cli.growth.probe import TaskProbe
 from incrt_cli.growth.progress import Progress
 from incrt_cli.growth.records import Certificate, Check
@@ -103,6 +103,9 @@ class SignificanceGate:
         self._events += 1
         self._last_event_step = step
         return EnergyChange(None, None, None)
+
+    def absorbed(self, op: DirectionalOperator, step: int, heads: int, decision: Absorb) -> EnergyChange:
+        raise AssertionError("this gate never lets a head take a second plane")
 
     def pruned(self, op: DirectionalOperator, step: int, heads: int, decision: Prune) -> EnergyChange:
         raise AssertionError("this gate never prunes")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.growth.birth import newborn_head, random_plane, unaligned_head
-from incrt_cli.growth.gate import Gate
+from incrt_cli.growth.gate import Gate, Grow
 from incrt_cli.growth.paper_gate import PaperGate
 from incrt_cli.growth.probe import TaskProbe
 from incrt_cli.growth.significance_gate import SignificanceGate
@@ -24,12 +23,12 @@ def build_gate(
 
 
 def build_newborn(
-    settings: GateSection, plane: Tensor, bank: HeadBank, tokens: float, generator: torch.Generator
+    settings: GateSection, decision: Grow, bank: HeadBank, tokens: float, generator: torch.Generator
 ) -> HeadWeights:
-    """The head that a birth on `plane` (d × 2) adds to `bank`; `tokens` is the mean sequence length."""
+    """The head that `decision` adds to `bank`; `tokens` is the mean sequence length."""
     widths = (bank.head_width, bank.value_width)
     if settings.variant == "notebook":
         return unaligned_head(bank.width, *widths, tokens, generator)
-    if settings.birth == "random":
-        plane = random_plane(bank.width, generator)
-    return newborn_head(plane, *widths, tokens, generator)
+    plane = random_plane(bank.width, generator) if settings.birth == "random" else decision.plane
+    balance = decision.balance if settings.operator else None
+    return newborn_head(plane, *widths, tokens, generator, balance)

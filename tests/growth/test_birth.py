@@ -31,3 +31,24 @@ def test_births_do_not_touch_the_global_generator() -> None:
     generator = torch.Generator().manual_seed(0)
     newborn_head(random_plane(16, generator), 4, 4, 10.0, generator)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_gate_operator_keeps_the_motor_skew_on_its_plane_and_scales_it() -> None:
+    plane = random_plane(32, torch.Generator().manual_seed(0))
+    gamma = 0.3
+    plain, gated = (
+        newborn_head(plane, 8, 8, 20.0, torch.Generator().manual_seed(1), balance)
+        for balance in (None, gamma)
+    )
+    form, expected = gated.w_q @ gated.w_k.T, gamma * (1.0 + gamma) * plain.w_q @ plain.w_k.T
+    torch.testing.assert_close(form, expected, atol=1e-6, rtol=1e-5)
+    assert torch.equal(gated.w_v, plain.w_v)
+
+
+def test_the_gate_operator_amplifies_u_plus_and_suppresses_u_minus_in_the_noise_columns() -> None:
+    plane = random_plane(32, torch.Generator().manual_seed(0))
+    plain, gated = (
+        newborn_head(plane, 8, 8, 20.0, torch.Generator().manual_seed(1), balance) for balance in (None, 0.3)
+    )
+    before, after = (plane.float().T @ head.w_q[:, 2:] for head in (plain, gated))
+    torch.testing.assert_close(after, before * torch.tensor([[1.3], [0.3]]), atol=1e-5, rtol=1e-4)

@@ -9,7 +9,7 @@ import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.operator import DirectionalOperator, energy
-from incrt_cli.growth.gate import Grow, Prune
+from incrt_cli.growth.gate import Absorb, Grow, Prune
 from incrt_cli.growth.paper_gate import PaperGate
 from tests.geometry.operators import operator_with_spectrum, random_operator
 
@@ -147,3 +147,60 @@ def test_the_trackers_error_is_reported_at_exact_looks() -> None:
     assert all((check.tracker_error is not None) == check.exact for check in checks)
     assert any(check.exact for check in checks)
     assert gate.certify(op, 1).tracker_error == max(c.tracker_error for c in checks if c.exact)
+
+
+def _stationary_level_two(share: float, head_width: int = 8) -> tuple[PaperGate, int, int, list[float]]:
+    """One head whose operator stands still: planes captured by it, heads born, ΔW of every event."""
+    op = random_operator(heads=1, head_width=head_width)
+    gate = _gate(24, tracker="exact", attribution=share, growth_fraction=0.2)
+    gate.calibrate(op, energy(op), 1)
+    heads, absorbed, deltas = 1, 0, []
+    for step in range(1, 40):
+        _, decision = gate.check(op, step, heads)
+        if isinstance(decision, Absorb):
+            assert decision.head == 0
+            absorbed += 1
+            deltas.append(gate.absorbed(op, step, heads, decision).delta_w)
+        elif isinstance(decision, Grow):
+            # No newborn joins the operator: it stands still, and all of it is the first head's.
+            break
+    return gate, absorbed, heads, deltas
+
+
+def test_a_head_captures_the_planes_that_are_its_own_and_none_is_born() -> None:
+    gate, absorbed, heads, deltas = _stationary_level_two(share=0.5)
+    assert absorbed > 1 and heads == 1
+    assert all(delta < 0.0 for delta in deltas)
+    certificate = gate.certify(random_operator(heads=1, head_width=8), heads)
+    assert certificate.sufficient and certificate.planes == absorbed == certificate.events
+
+
+def test_a_head_captures_no_more_planes_than_its_form_can_turn() -> None:
+    _, absorbed, _, _ = _stationary_level_two(share=0.5, head_width=4)
+    assert absorbed == 2
+
+
+def test_a_direction_that_no_head_holds_enough_of_is_born() -> None:
+    op = random_operator(heads=3)
+    gate = _gate(24, tracker="exact", attribution=1.0)
+    gate.calibrate(op, energy(op), 3)
+    assert isinstance(gate.check(op, 1, 3)[1], Grow)
+
+
+def test_the_last_head_is_never_pruned_though_its_planes_have_faded() -> None:
+    op = random_operator(heads=1)
+    gate = _gate(24, tracker="exact", attribution=0.1, prune_patience=1)
+    gate.calibrate(op, energy(op), 1)
+    _, decision = gate.check(op, 1, 1)
+    assert isinstance(decision, Absorb)
+    gate.absorbed(op, 1, 1, decision)
+    faded = DirectionalOperator(1e-6 * op.second_moment, op.left, op.right)
+    assert not any(isinstance(gate.check(faded, step, 1)[1], Prune) for step in range(2, 6))
+
+
+def test_the_balance_of_a_birth_follows_the_gaps_at_both_ends() -> None:
+    op = operator_with_spectrum([4.0, 1.0, 0.9, 0.8])  # equal gaps above and below
+    gate = _gate(8, tracker="online", operator=True, confirm=False)
+    gate.calibrate(op, energy(op), 1)
+    _, decision = gate.check(op, 1, 1)
+    assert isinstance(decision, Grow) and decision.balance == pytest.approx(0.5)
