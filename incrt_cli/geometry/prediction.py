@@ -47,8 +47,7 @@ def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: 
         return HeadPrediction(
             math.nan, gamma, values[-1], values[0], limits.theta, 1.0, heads, heads, tuple(values)
         )
-    pairs = list(zip(reversed(values), values, strict=True))[: len(values) // 2]
-    planes = _planes_needed(pairs, limits)
+    pairs, planes = _pairs(values), planes_needed(eigenvalues, limits)
     worst = _worst_stable_rank(values, pairs[: max(planes, 1)])
     kappa = gamma / values[-1]
     norm = math.sqrt(sum(value**2 for value in values))
@@ -65,13 +64,19 @@ def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: 
     )
 
 
-def _planes_needed(pairs: list[tuple[float, float]], limits: Thresholds) -> int:
+def planes_needed(eigenvalues: Tensor, limits: Thresholds) -> int:
+    """Planes that greedy deflation takes from the ascending `eigenvalues` until the gate would not grow."""
     planes = 0
-    for high, low in pairs:
+    for high, low in _pairs([float(value) for value in eigenvalues]):
         if not (high > limits.theta and low < limits.phi_w):
             break
         planes += 1
     return planes
+
+
+def _pairs(values: list[float]) -> list[tuple[float, float]]:
+    """Ascending `values` paired from both ends."""
+    return list(zip(reversed(values), values, strict=True))[: len(values) // 2]
 
 
 def _worst_stable_rank(values: list[float], pairs: list[tuple[float, float]]) -> float:

@@ -6,27 +6,33 @@ Trackers propose and an exact look confirms; one more exact look is due after `c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.operator import DirectionalOperator
-from incrt_cli.geometry.spectrum import Extremes, Spectrum, residual_spectrum
+from incrt_cli.geometry.spectrum import Extremes, residual_spectrum
 from incrt_cli.geometry.trackers import start_tracking, track
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """`extremes` of A_res; `error` |λ̂ − λ|/Γ of a tracker that an exact look has corrected.
 
-    `balance` is γ = Δ⁺/(Δ⁺ + Δ⁻), from the gaps to the runners-up at both ends; None without an exact look.
+    `values`: the ascending spectrum, None without an exact look.
     """
 
     extremes: Extremes
-    exact: bool
+    values: torch.Tensor | None = None
     error: float | None = None
-    balance: float | None = None
+
+    @property
+    def balance(self) -> float | None:
+        """γ = Δ⁺/(Δ⁺ + Δ⁻) from the gaps at both ends; ½ where there are none, None without an exact look."""
+        if self.values is None or len(self.values) < 4:
+            return None if self.values is None else 0.5
+        upper, lower = float(self.values[-1] - self.values[-2]), float(self.values[1] - self.values[0])
+        return upper / (upper + lower) if upper + lower > 0.0 else 0.5
 
 
 class Lookout:
@@ -50,7 +56,7 @@ class Lookout:
         confirm = self._settings.confirm or self._settings.operator  # the operator needs exact gaps
         if not (confirm and proposes(estimate)) and self._unlooked < self._settings.certify_every:
             self._next_pair = None
-            return Look(estimate, exact=False)
+            return Look(estimate)
         self._unlooked = 0
         found = self.exact(op, basis)
         errors = (
@@ -59,20 +65,20 @@ class Lookout:
         )
         error = max(errors) / max(gamma, torch.finfo(torch.float64).tiny)
         self.worst_error = max(error, self.worst_error or 0.0)
-        return Look(found.extremes, True, error, found.balance)
+        return found._replace(error=error)
 
     def exact(self, op: DirectionalOperator, basis: torch.Tensor) -> Look:
         """The exact extremes; zero where fewer than two dimensions are free."""
         if self._width - basis.shape[1] < 2:
             nothing = torch.zeros(self._width, dtype=torch.float64, device=op.left.device)
-            return Look(Extremes(0.0, nothing, 0.0, nothing), exact=True)
+            return Look(Extremes(0.0, nothing, 0.0, nothing), nothing[:0])
         spectrum = residual_spectrum(op, basis)
         self._next_pair = None
         if len(spectrum.values) >= 4:
             # The runner-up pair comes for free: after a birth the trackers start from it, not from noise.
             runner_up = spectrum.extremes(1)
             self._next_pair = torch.stack([runner_up.u_plus, runner_up.u_minus], dim=1)
-        return Look(spectrum.extremes(), True, balance=_balance(spectrum))
+        return Look(spectrum.extremes(), spectrum.values)
 
     def captured(self) -> None:
         """The plane just seen has joined Q: go on from the runners-up."""
@@ -83,12 +89,3 @@ class Lookout:
         settings = self._settings
         self._pair, estimate = track(op, basis, start, gamma, settings.step, settings.tracker_iterations)
         return estimate
-
-
-def _balance(spectrum: Spectrum) -> float:
-    """γ; ½ where both gaps vanish, and where there are no runners-up."""
-    values = spectrum.values
-    if len(values) < 4:
-        return 0.5
-    upper, lower = float(values[-1] - values[-2]), float(values[1] - values[0])
-    return upper / (upper + lower) if upper + lower > 0.0 else 0.5

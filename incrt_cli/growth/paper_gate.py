@@ -14,7 +14,7 @@ from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture, capture_plane, columns_of, empty_capture, release_head
 from incrt_cli.geometry.functional import Thresholds, attribution, functional, release_energy, thresholds
 from incrt_cli.geometry.operator import DirectionalOperator, energy, residual_energy
-from incrt_cli.geometry.prediction import HeadPrediction, predict_heads
+from incrt_cli.geometry.prediction import HeadPrediction, planes_needed, predict_heads
 from incrt_cli.geometry.spectrum import Extremes, residual_spectrum
 from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Grow, Prune
 from incrt_cli.growth.ledger import Ledger
@@ -77,8 +77,9 @@ class PaperGate:
             w=self._ledger.now,
             drift_w=drift,
             tracker_error=look.error,
-            exact=look.exact,
+            exact=look.values is not None,
             planes=self._planes,
+            projected=self._projected(look, heads),
         )
         return check, decision
 
@@ -153,6 +154,10 @@ class PaperGate:
 
     def _exceeds(self, look: Extremes) -> bool:
         return look.lambda_max > self._limits.theta and look.lambda_min < self._limits.phi_w
+
+    def _projected(self, look: Look, heads: int) -> int | None:
+        """Heads at the end if C and M_a stood still from now on."""
+        return None if look.values is None else heads + planes_needed(look.values, self._limits)
 
     @property
     def _planes(self) -> int:

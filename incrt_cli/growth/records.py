@@ -33,6 +33,7 @@ class Check:
     reserved_loss: float | None = None  # nats, over the reserved records
     learning: bool | None = None  # is the newest head still learning?
     planes: int | None = None  # captured planes, of all heads
+    projected: int | None = None  # at exact looks: k_greedy of the operator as it is now
 
 
 @dataclass(frozen=True)
