@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from incrt_cli.errors import UserError
+from incrt_cli.report.foresight import Foresight, foresight
 from incrt_cli.report.rows import Row, permuted_labels, run_row, section
 from incrt_cli.report.table import shortened
 from incrt_cli.report.tasks import data_source
@@ -33,19 +34,21 @@ class Constant(NamedTuple):
 class Calibration(NamedTuple):
     """`rows`: one per run, with `task`, the counts of `PREDICTORS`, `c`, `observed`, `ratio` (observed /
     k_calibrated) and `abs_log_ratio`; `constant`: over all tasks, for a task that is none of these;
-    `left_out`: run name and reason.
+    `left_out`: run name and reason; `foresight`: the same for what the first part of a run shows.
     """
 
     rows: list[Row]
     constant: Constant
     left_out: list[tuple[str, str]]
+    foresight: list[Foresight]
 
 
 def calibrate(runs: Sequence[Run]) -> Calibration:
     """Leave one task out at a time. Raises UserError with fewer than two tasks."""
     reasons = [(run, _unfit(run)) for run in runs]
     left_out = [(run.name, reason) for run, reason in reasons if reason]
-    fit = [(data_source(run), run_row(run)) for run, reason in reasons if reason is None]
+    kept = [(data_source(run), run) for run, reason in reasons if reason is None]
+    fit = [(source, run_row(run)) for source, run in kept]
     logs: dict[Any, list[float]] = {}
     for source, row in fit:
         logs.setdefault(source, []).append(math.log(row["heads"] / row["k_law"]))
@@ -56,7 +59,7 @@ def calibrate(runs: Sequence[Run]) -> Calibration:
     for source, row in fit:
         others = [mean for other, mean in means.items() if other != source]
         rows.append(_predicted(row, source.name, _constant(others)))
-    return Calibration(rows, _constant(list(means.values())), left_out)
+    return Calibration(rows, _constant(list(means.values())), left_out, foresight(kept))
 
 
 def errors(rows: Sequence[Row], predictor: str) -> list[float]:

@@ -6,6 +6,7 @@ import math
 import statistics
 
 from incrt_cli.report.calibration import CONFIDENCE, PREDICTORS, Calibration, Constant, by_reason, errors
+from incrt_cli.report.foresight import foresight_table
 from incrt_cli.report.results import COUNT_NOTES
 from incrt_cli.report.rows import Row
 from incrt_cli.report.table import Table, decimal, shortened, whole, yes_no
@@ -18,7 +19,7 @@ _COLUMNS = (
 
 def calibration_tables(calibration: Calibration) -> list[Table]:
     """Every run with its out-of-sample count, how far each prediction is off, and what was left out."""
-    rows, constant, left_out = calibration
+    rows, constant, left_out, early = calibration
     notes = [
         "c: geometric mean of heads / k_law over the other tasks, each task once; a task is a source of "
         "data, and generated data of another number of classes or look-ups count as another one. "
@@ -35,6 +36,8 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
         Table("Calibrated on other tasks", _COLUMNS, tuple(map(_line, rows)), tuple(notes), text_columns=2)
     ]
     tables.append(_error_table(rows))
+    if early:
+        tables.append(foresight_table(early))
     if left_out:
         grouped = by_reason(left_out).items()
         lines = tuple((reason, shortened(names), whole(len(names))) for reason, names in grouped)

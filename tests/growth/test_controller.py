@@ -102,3 +102,30 @@ def test_random_planes_at_birth_are_a_control_that_grows_the_same_count_at_first
         for bank in (aligned.model.attention_layers[0].bank, random.model.attention_layers[0].bank)
     ]
     assert float((motors[0] * motors[1]).sum().abs()) < 0.5 * float(motors[0].norm() * motors[1].norm())
+
+
+def test_a_head_that_holds_the_directions_captures_them_and_the_model_stays_as_it_was() -> None:
+    bench = Bench(attribution=0.3)
+    before = [parameter.clone() for parameter in bench.model.parameters()]
+    captures = [event for event in bench.check(2) if event.kind == "capture"]
+    assert [event.head for event in captures] == [0, 0], "of four columns, two planes"
+    assert all(event.delta_w < 0.0 and event.heads == 1 for event in captures)
+    assert all(event.loss_before == event.loss_after for event in captures)
+    assert all(map(torch.equal, before, bench.model.parameters()))
+
+
+def test_with_level_two_fewer_heads_own_as_many_planes() -> None:
+    planes = {}
+    for attribution in (None, 0.3):
+        bench = Bench(attribution=attribution)
+        bench.check(30)
+        (certificate,) = bench.controller.certify()
+        planes[certificate.heads] = certificate.planes
+    assert len(planes) == 2 and len(set(planes.values())) == 1
+
+
+def test_the_gate_operator_leaves_the_function_as_it_was() -> None:
+    bench = Bench(operator=True)
+    before = bench.loss()
+    assert any(event.kind == "birth" for event in bench.check(3))
+    assert bench.loss() == pytest.approx(before, abs=1e-6)

@@ -1,0 +1,65 @@
+"""What the first part of a run says about its last head."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from incrt_cli.report.calibration import calibrate
+from incrt_cli.report.calibration_tables import calibration_tables
+from incrt_cli.report.foresight import fit_on_others, projected_heads
+from incrt_cli.rundir import Run, read_run
+
+
+@pytest.fixture
+def looked_at(make_run):
+    """`looked_at(variants, [(step, layer, projected)], heads)`: a run of 1,052 steps with these checks."""
+
+    def make(variants: int, looks, heads: int = 12) -> Run:
+        run = make_run(config={"data": {"kind": "synthetic", "variants": variants}}, heads=heads)
+        rows = [{"kind": "check", "step": s, "layer": layer, "projected": k} for s, layer, k in looks]
+        with open(run.path / "metrics.jsonl", "a") as stream:
+            stream.writelines(json.dumps(row) + "\n" for row in rows)
+        return read_run(run.path)
+
+    return make
+
+
+def test_before_the_first_step_it_is_the_greedy_count(make_run):
+    assert projected_heads(make_run(), 0.0) == 11
+
+
+def test_the_last_exact_look_within_the_share_counts(looked_at):
+    run = looked_at(3, [(20, 0, 12), (100, 0, 14), (105, 0, None), (110, 0, 20)])
+    assert projected_heads(run, 0.1) == 14  # of 1,052 steps the first 105; the look there was no exact one
+    assert projected_heads(run, 0.5) == 20
+
+
+def test_layers_add_up_and_one_that_was_not_looked_at_leaves_the_count_open(looked_at):
+    assert projected_heads(looked_at(3, [(20, 0, 12), (40, 1, 3)]), 0.25) == 15
+    assert projected_heads(looked_at(3, [(20, 0, 12), (40, 1, None)]), 0.25) is None
+    assert projected_heads(looked_at(3, []), 0.25) is None
+
+
+def test_the_constant_of_a_task_comes_from_the_others_each_counted_once():
+    logs = [("a", 1.0), ("a", 3.0), ("b", 4.0), ("c", 8.0)]
+    assert fit_on_others(logs) == {"a": 6.0, "b": 5.0, "c": 3.0}
+    assert fit_on_others(logs[:2]) == {}
+
+
+def test_a_drift_that_all_tasks_share_is_calibrated_away(looked_at):
+    runs = [looked_at(n, [(100, 0, k)], heads=2 * k) for n, k in ((3, 5), (6, 10), (9, 7))]
+    calibration = calibrate(runs)
+    early = {entry.share: entry for entry in calibration.foresight}
+    assert early[0.1].calibrated == pytest.approx([0.0] * 3)
+    assert early[0.1].raw == pytest.approx([math.log(2)] * 3)
+    assert early[0.1].constants == pytest.approx((2.0,) * 3)
+    table = next(t for t in calibration_tables(calibration) if t.title.startswith("How early"))
+    assert table.rows[1] == ("10", "2.00 to 2.00", "0.00", "0.00", "0.69", "0.69", "3")
+
+
+def test_runs_that_recorded_no_projection_are_told_by_their_greedy_count_alone(make_run):
+    runs = [make_run(config={"data": {"kind": "synthetic", "variants": n}}, heads=n) for n in (3, 6)]
+    assert [entry.share for entry in calibrate(runs).foresight] == [0.0]
