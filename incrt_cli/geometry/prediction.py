@@ -7,6 +7,9 @@
 
 Γ⁽⁰⁾ is a median over batches and may lie below ‖A⁽⁰⁾‖ of their mean operator; the bound is a bound only
 with the latter. K⁽⁰⁾ heads at the start, usually 1, own no plane and stay.
+
+With level 2 (METHOD §7) the present heads capture what is theirs, up to ⌊d_k/2⌋ planes each, and k_greedy
+counts the births for the rest. A newborn lies in its own plane, so it holds nothing of what is left.
 """
 
 from __future__ import annotations
@@ -16,12 +19,17 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from incrt_cli.geometry.functional import Thresholds
+from incrt_cli.geometry.functional import Thresholds, attribution
+from incrt_cli.geometry.operator import DirectionalOperator
+from incrt_cli.geometry.spectrum import Spectrum
 
 
 @dataclass(frozen=True)
 class HeadPrediction:
-    """Prediction for one layer; `eigenvalues` is the spectrum of A⁽⁰⁾ it rests on, ascending."""
+    """Prediction for one layer; `eigenvalues` is the spectrum of A⁽⁰⁾ it rests on, ascending.
+
+    `planes`: what greedy deflation captures, for which k_greedy − K⁽⁰⁾ heads are born.
+    """
 
     kappa: float
     gamma: float
@@ -32,12 +40,15 @@ class HeadPrediction:
     k_greedy: int
     k_bound: int
     eigenvalues: tuple[float, ...]
+    planes: int
 
 
-def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: int = 1) -> HeadPrediction:
+def predict_heads(
+    eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: int = 1, absorbed: int = 0
+) -> HeadPrediction:
     """Predict a layer's head count from the ascending `eigenvalues` (d) of A⁽⁰⁾ and `gamma` = Γ⁽⁰⁾.
 
-    `heads` K⁽⁰⁾ is the layer's count at the start.
+    `heads` K⁽⁰⁾ is the layer's count at the start, `absorbed` the planes that these heads capture.
 
     A stationary birth removes an eigenplane, so deflating greedily is reading the spectrum from both ends.
     An operator that is zero (a layer without any directional signal) needs no further head.
@@ -45,7 +56,7 @@ def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: 
     values = [float(value) for value in eigenvalues]
     if gamma <= 0.0 or values[-1] <= 0.0:
         return HeadPrediction(
-            math.nan, gamma, values[-1], values[0], limits.theta, 1.0, heads, heads, tuple(values)
+            math.nan, gamma, values[-1], values[0], limits.theta, 1.0, heads, heads, tuple(values), 0
         )
     pairs, planes = _pairs(values), planes_needed(eigenvalues, limits)
     worst = _worst_stable_rank(values, pairs[: max(planes, 1)])
@@ -58,9 +69,10 @@ def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: 
         lambda_min=values[0],
         theta=limits.theta,
         k_law=kappa**2 * math.log(gamma / limits.theta),
-        k_greedy=heads + planes,
+        k_greedy=heads + planes - absorbed,
         k_bound=heads + max(0, math.ceil(2.0 * worst * math.log(norm / limits.theta))),
         eigenvalues=tuple(values),
+        planes=planes,
     )
 
 
@@ -72,6 +84,20 @@ def planes_needed(eigenvalues: Tensor, limits: Thresholds) -> int:
             break
         planes += 1
     return planes
+
+
+def absorbed_planes(
+    op: DirectionalOperator, spectrum: Spectrum, planes: int, heads: int, share: float
+) -> int:
+    """How many of the first `planes` planes the `heads` heads of `op` capture: those they hold `share` of."""
+    room = [op.left.shape[1] // heads // 2] * heads
+    for rank in range(planes):
+        found = spectrum.extremes(rank)
+        shares = attribution(op, found.u_plus, heads) / found.lambda_max
+        best = int(shares.argmax())
+        if room[best] and float(shares[best]) >= share:
+            room[best] -= 1
+    return heads * (op.left.shape[1] // heads // 2) - sum(room)
 
 
 def _pairs(values: list[float]) -> list[tuple[float, float]]:

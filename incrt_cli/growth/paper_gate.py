@@ -14,7 +14,7 @@ from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture, capture_plane, columns_of, empty_capture, release_head
 from incrt_cli.geometry.functional import Thresholds, attribution, functional, release_energy, thresholds
 from incrt_cli.geometry.operator import DirectionalOperator, energy, residual_energy
-from incrt_cli.geometry.prediction import HeadPrediction, planes_needed, predict_heads
+from incrt_cli.geometry.prediction import HeadPrediction, absorbed_planes, planes_needed, predict_heads
 from incrt_cli.geometry.spectrum import Extremes, residual_spectrum
 from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Grow, Prune
 from incrt_cli.growth.ledger import Ledger
@@ -50,7 +50,11 @@ class PaperGate:
         self._limits = thresholds(gamma, self._settings.growth_fraction, self._settings.prune_ratio)
         self._ledger.open(functional(energy(op), heads, self._limits))
         spectrum = residual_spectrum(op, self._capture.basis)
-        return predict_heads(spectrum.values, gamma, self._limits, heads)
+        absorbed, share = 0, self._settings.attribution
+        if share is not None:
+            planes = planes_needed(spectrum.values, self._limits)
+            absorbed = absorbed_planes(op, spectrum, planes, heads, share)
+        return predict_heads(spectrum.values, gamma, self._limits, heads, absorbed)
 
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
         """Look once: prune a head that has been weak for long enough, else grow, else nothing."""

@@ -57,7 +57,7 @@ class SignificanceGate:
             direction, found = self._search(capture)
         count = heads + planes
         theta, nan = self._settings.critical_t * first.error, math.nan
-        return HeadPrediction(nan, nan, first.mean, nan, theta, nan, count, count, ())
+        return HeadPrediction(nan, nan, first.mean, nan, theta, nan, count, count, (), planes)
 
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
         """Grow, or nothing."""

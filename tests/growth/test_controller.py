@@ -57,13 +57,19 @@ class Bench:
             layer.bank.input_projection.data[:, : layer.bank.head_width] *= factor
 
 
+@pytest.mark.parametrize("attribution", [None, 0.3])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_on_weights_that_stand_still_the_model_grows_to_k_greedy(layers: int) -> None:
-    bench = Bench(layers)
+def test_on_weights_that_stand_still_the_model_grows_to_k_greedy(
+    layers: int, attribution: float | None
+) -> None:
+    bench = Bench(layers, attribution=attribution)
     before = bench.loss()
     events = bench.check(30)
     assert bench.model.head_counts == [prediction.k_greedy for prediction in bench.predictions]
-    assert all(event.kind == "birth" and event.delta_w < 0.0 for event in events)
+    assert [certificate.planes for certificate in bench.controller.certify()] == [
+        prediction.planes for prediction in bench.predictions
+    ]
+    assert all(event.delta_w < 0.0 for event in events)
     assert bench.loss() == pytest.approx(before, abs=1e-6)
     assert all(certificate.stopped_by_itself for certificate in bench.controller.certify())
 
