@@ -22,9 +22,16 @@ from incrt_cli.config.schema import TrainSection
 from incrt_cli.data.task import Batch
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.head_bank import HeadBank, HeadWeights
-from incrt_cli.model.layer import Layer
+from incrt_cli.model.layer import Layer, Tap
 from incrt_cli.training.device import precision
 from incrt_cli.training.optimizer import build_optimizer
+
+
+class Rows(NamedTuple):
+    """A batch with the output of the layer's own heads on it (B × n × d), which no newborn changes."""
+
+    batch: Batch
+    heads: Tensor
 
 
 class GradientScores(NamedTuple):
@@ -55,27 +62,43 @@ class Nursery:
         self._model, self._layer, self._settings = model.requires_grad_(False).eval(), layer, settings
         self._device = layer.bank.input_projection.device
 
-    def loss(self, batch: Batch, newborns: HeadBank | None = None) -> Tensor:
-        """Mean cross-entropy of `batch` in nats, the outputs of `newborns` added to the layer's heads."""
-        if newborns is not None:
-            self._layer.tap = lambda bank, z, mask: bank(z, mask) + newborns(z, mask)
+    def rows(self, batch: Batch) -> Rows:
+        """`batch` with what all its passes share: a grown layer's old heads would take most of the time."""
+        seen: list[Tensor] = []
+
+        def keep(bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
+            seen.append(bank(z, mask))
+            return seen[0]
+
+        with torch.no_grad():
+            self._logits(batch, keep)
+        return Rows(batch, seen[0])
+
+    def loss(self, rows: Rows, newborns: HeadBank | None = None) -> Tensor:
+        """Mean cross-entropy of `rows` in nats, the outputs of `newborns` added to the layer's heads."""
+
+        def heads(bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
+            return rows.heads if newborns is None else rows.heads + newborns(z, mask)
+
+        return F.cross_entropy(self._logits(rows.batch, heads).float(), rows.batch.labels)
+
+    def _logits(self, batch: Batch, tap: Tap) -> Tensor:
+        self._layer.tap = tap
         try:
             with precision(self._settings, self._device):
-                logits = self._model(batch.tokens, batch.mask)
+                logits: Tensor = self._model(batch.tokens, batch.mask)
         finally:
             self._layer.tap = None
-        return F.cross_entropy(logits.float(), batch.labels)
+        return logits
 
-    def mean_loss(self, batches: Sequence[Batch], newborns: HeadBank | None = None) -> float:
-        """Mean over the rows of `batches`."""
+    def mean_loss(self, parts: Sequence[Rows], newborns: HeadBank | None = None) -> float:
+        """Mean over the rows of all `parts`."""
         with torch.no_grad():
-            losses = torch.stack([self.loss(batch, newborns).double() for batch in batches])
-        rows = torch.tensor(
-            [len(batch.labels) for batch in batches], dtype=torch.float64, device=losses.device
-        )
-        return float((losses * rows).sum() / rows.sum())
+            losses = torch.stack([self.loss(part, newborns).double() for part in parts])
+        rows = [len(part.batch.labels) for part in parts]
+        return float(losses @ losses.new_tensor(rows) / sum(rows))
 
-    def gradient_scores(self, newborns: HeadBank, batches: Iterable[Batch]) -> GradientScores:
+    def gradient_scores(self, newborns: HeadBank, batches: Iterable[Rows]) -> GradientScores:
         """NTK scores of all `newborns` at once: with W_O = 0 none changes what the others receive."""
         total = torch.zeros_like(newborns.output_projection, dtype=torch.float64)
         squares, count = total.new_zeros(newborns.heads), 0
@@ -89,7 +112,7 @@ class Nursery:
         return GradientScores((squares / count).cpu(), unbiased.cpu())
 
     def decrease(
-        self, newborn: HeadBank, steps: Iterable[Batch], judges: Sequence[Batch], before: float
+        self, newborn: HeadBank, steps: Iterable[Rows], judges: Sequence[Rows], before: float
     ) -> float:
         """Practical score in nats: `before`, the loss on `judges` without it, less that after `steps`.
 

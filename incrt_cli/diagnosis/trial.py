@@ -17,7 +17,7 @@ from torch import Tensor
 
 from incrt_cli.data.batches import epoch_batches, sequential_batches
 from incrt_cli.data.task import Batch, EncodedSplit
-from incrt_cli.diagnosis.newborns import Nursery, newborn_bank
+from incrt_cli.diagnosis.newborns import Nursery, Rows, newborn_bank
 from incrt_cli.diagnosis.planes import Plane
 from incrt_cli.diagnosis.subject import Subject
 from incrt_cli.errors import UserError
@@ -44,7 +44,7 @@ class Trial:
         rows = np.random.default_rng([subject.config.seed, 4]).permutation(len(judges))[:_JUDGES]
         self.judged_rows = len(rows)
         order = [rows[part] for part in sequential_batches(judges.lengths[rows], 4 * settings.batch_size)]
-        self._judges = list(batches(judges, order, subject.device))
+        self._judges = [self._nursery.rows(batch) for batch in batches(judges, order, subject.device)]
         self.before = self._nursery.mean_loss(self._judges)
 
     def scores(self, planes: Sequence[Plane], seed: int, number: int) -> Floats:
@@ -71,7 +71,7 @@ class Trial:
         ]
         return np.stack([gradients.plain.numpy(), gradients.unbiased.numpy(), np.array(decreases)])
 
-    def _drawn(self, number: int, count: int) -> Iterator[Batch]:
+    def _drawn(self, number: int, count: int) -> Iterator[Rows]:
         """The first `count` training batches of draw `number`; as many epochs as that takes."""
 
         def order() -> Iterator[Ints]:
@@ -81,7 +81,8 @@ class Trial:
                 yield from epoch_batches(self._train.lengths, size, seed, epoch)
                 epoch += 1
 
-        return batches(self._train, islice(order(), count), self._subject.device)
+        for batch in batches(self._train, islice(order(), count), self._subject.device):
+            yield self._nursery.rows(batch)
 
 
 def _split(subject: Subject) -> tuple[EncodedSplit, EncodedSplit, str]:

@@ -36,10 +36,14 @@ def _planes_table(figures: Mapping[str, Any]) -> Table:
 
 
 def _plane_notes(figures: Mapping[str, Any]) -> tuple[str, ...]:
+    found = sum(row["kind"] == "eigen" for row in figures["planes"])
+    asked = figures["planes_asked"]
+    fewer = f" It leaves room for {found} planes of {asked} asked for." if found < asked else ""
     model = "the trained model" if figures["trained"] else "the initial model"
     return (
         f"Of {model}, seed {figures['seed']}, layer {figures['layer']} with {figures['heads']} head(s); "
-        f"Q spans {figures['captured']} of {figures['width']} directions ({figures['captured_from']}).",
+        f"Q spans {figures['captured']} of {figures['width']} directions ({figures['captured_from']})."
+        f"{fewer}",
         "λ: the largest Rayleigh quotient of A_res in the plane. NTK: E‖∂L/∂W_O‖² of a head born there; "
         "without noise: from products of different batches alone.",
         f"Loss decrease: after {figures['steps']} steps of that head alone, on {figures['judged_rows']} rows "

@@ -53,9 +53,7 @@ def planes() -> list[torch.Tensor]:
 
 def newborns(model: Classifier) -> list[HeadBank]:
     bank = model.attention_layers[0].bank
-    heads = [
-        newborn_head(plane, HEAD, HEAD, TOKENS, torch.Generator().manual_seed(3)) for plane in planes()
-    ]
+    heads = [newborn_head(plane, HEAD, HEAD, TOKENS, torch.Generator().manual_seed(3)) for plane in planes()]
     return [newborn_bank(bank, [head]) for head in heads] + [newborn_bank(bank, heads)]
 
 
@@ -63,7 +61,8 @@ def test_the_plane_that_the_task_needs_scores_highest() -> None:
     model = marked_model()
     *single, together = newborns(model)
     nursery = Nursery(model, model.attention_layers[0], SETTINGS)
-    batches, judges = [marked_rows(64, seed) for seed in range(20)], [marked_rows(512, 99)]
+    batches = [nursery.rows(marked_rows(64, seed)) for seed in range(20)]
+    judges = [nursery.rows(marked_rows(512, 99))]
     scores = nursery.gradient_scores(together, batches)
     before = nursery.mean_loss(judges)
     decreases = [nursery.decrease(one, batches, judges, before) for one in single]
@@ -82,7 +81,7 @@ def test_no_signal_leaves_only_the_noise_that_the_unbiased_score_takes_out() -> 
         batches.append(rows._replace(labels=torch.randint(0, 2, (64,), generator=chance)))
     # Without a bias or a slope to correct, shuffled labels pull nowhere on average.
     model.readout.weight.data.normal_(std=0.01, generator=chance)
-    scores = nursery.gradient_scores(newborns(model)[-1], batches)
+    scores = nursery.gradient_scores(newborns(model)[-1], map(nursery.rows, batches))
     assert bool((scores.unbiased.abs() < 0.2 * scores.plain).all()) and bool((scores.plain > 0).all())
 
 
@@ -97,7 +96,9 @@ def test_the_gradient_is_that_of_a_head_born_into_the_layer(conditioning: Condit
     assert bank.output_projection.grad is not None
     expected = float(bank.output_projection.grad[1].square().sum())
     nursery = Nursery(model, model.attention_layers[0], SETTINGS)
-    found = nursery.gradient_scores(newborn_bank(model.attention_layers[0].bank, [head]), [rows])
+    found = nursery.gradient_scores(
+        newborn_bank(model.attention_layers[0].bank, [head]), [nursery.rows(rows)]
+    )
     assert float(found.plain) == pytest.approx(expected, rel=1e-5)
     assert bool(found.unbiased.isnan().all())  # one batch has no other to be multiplied with
 
@@ -105,10 +106,11 @@ def test_the_gradient_is_that_of_a_head_born_into_the_layer(conditioning: Condit
 def test_a_newborn_changes_nothing_before_its_first_step_and_nothing_else_after() -> None:
     model = marked_model()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    nursery, judges = Nursery(model, model.attention_layers[0], SETTINGS), [marked_rows(64, 1)]
+    nursery = Nursery(model, model.attention_layers[0], SETTINGS)
+    judges, step = ([nursery.rows(marked_rows(64, seed))] for seed in (1, 2))
     loss, newborn = nursery.mean_loss(judges), newborns(model)[0]
     assert nursery.decrease(newborn, [], judges, loss) == pytest.approx(0.0, abs=1e-7)
-    assert nursery.decrease(newborn, [marked_rows(64, 2)], judges, loss) != 0.0
+    assert nursery.decrease(newborn, step, judges, loss) != 0.0
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert nursery.mean_loss(judges) == loss and model.attention_layers[0].tap is None
 
@@ -117,4 +119,5 @@ def test_a_mean_loss_counts_rows_and_not_batches() -> None:
     model = marked_model()
     nursery, rows = Nursery(model, model.attention_layers[0], SETTINGS), marked_rows(40, 1)
     parts = [Batch(rows.tokens[a:b], None, rows.labels[a:b]) for a, b in ((0, 32), (32, 40))]
-    assert nursery.mean_loss(parts) == pytest.approx(nursery.mean_loss([rows]), rel=1e-5)
+    whole = nursery.mean_loss([nursery.rows(rows)])
+    assert nursery.mean_loss([nursery.rows(part) for part in parts]) == pytest.approx(whole, rel=1e-5)
