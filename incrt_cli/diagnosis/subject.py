@@ -115,10 +115,11 @@ def _grown(run: Run, layer: int, first_heads: int) -> list[bool]:
     """Of every head in bank order: was it born? From the births and prunes of `layer`."""
     heads = list(range(first_heads))
     for event in run.events or ():
-        if event.get("layer") != layer:
+        kind, head = event.get("kind"), event.get("head")
+        if event.get("layer") != layer or not isinstance(head, int):
             continue
-        if event.get("kind") == "birth":
-            heads.append(event["head"])
-        elif event.get("kind") == "prune" and event.get("head") in heads:
-            heads.remove(event["head"])
+        if kind == "birth":
+            heads.append(head)
+        elif kind == "prune" and head in heads:
+            heads.remove(head)
     return [head >= first_heads for head in heads]
