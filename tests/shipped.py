@@ -33,7 +33,11 @@ def make_data(folder: Path) -> None:
 
 def shrink(arguments: list[str]) -> list[str]:
     """A command line of the README, made small where it trains."""
-    trains = arguments[:1] in (["train"], ["predict-heads"]) and any(a.endswith(".yaml") for a in arguments)
+    if arguments[:1] == ["diagnose"]:
+        arguments = [*arguments, "--planes", "3", "--steps", "2", "--draws", "1"]
+    trains = arguments[0] in ("train", "predict-heads", "diagnose") and any(
+        a.endswith(".yaml") for a in arguments
+    )
     if not trains:
         return arguments
     synthetic = SMALL_GENOMES if any("synthetic" in a for a in arguments) else []

@@ -27,6 +27,7 @@ UPSTREAM: dict[str, set[str]] = {
     "rundir": {"errors", "config"},
     "complexity": {"errors", "geometry", "model", "rundir"},
     "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir", "complexity"},
+    "diagnosis": {"errors", "config", "data", "geometry", "model", "growth", "training", "rundir"},
     "controls": {"errors", "config", "rundir"},
     "report": {"errors", "rundir", "controls"},
 }

@@ -52,7 +52,14 @@ def test_a_shipped_config_trains(elsewhere: Path, name: str) -> None:
 
 def test_the_readmes_commands_work_in_order(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = _commands()
-    assert {command[0] for command in commands} == {"train", "predict-heads", "report", "bound", "data"}
+    assert {command[0] for command in commands} == {
+        "train",
+        "predict-heads",
+        "report",
+        "bound",
+        "diagnose",
+        "data",
+    }
     for command in commands:
         assert run(shrink(command)) == 0, (command, capsys.readouterr().err)
 

@@ -27,6 +27,7 @@ VERBS = {
     "predict-heads": "incrt_cli.cli.predict:predict_heads",
     "report": "incrt_cli.cli.report:report",
     "bound": "incrt_cli.cli.bound:bound",
+    "diagnose": "incrt_cli.cli.diagnose:diagnose",
     "data": "incrt_cli.cli.data:app",
 }
 _MEMORY_ADVICE = "lower model.width, data.max_tokens, data.k or train.batch_size"

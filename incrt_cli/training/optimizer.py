@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
+from torch import nn
 
 from incrt_cli.config.schema import TrainSection
-from incrt_cli.model.classifier import Classifier
 
 # The step count, and with it Adam's bias correction, belongs to all heads of a bank alike, so a newborn's
 # moments are not corrected. With β₂ = 0.99 its first update is (1 − β₁)/√(1 − β₂) = 1 learning rate all the
@@ -13,7 +13,7 @@ from incrt_cli.model.classifier import Classifier
 BETAS = (0.9, 0.99)
 
 
-def build_optimizer(model: Classifier, settings: TrainSection) -> torch.optim.AdamW:
+def build_optimizer(model: nn.Module, settings: TrainSection) -> torch.optim.AdamW:
     """Weight decay on matrices, none on norms and biases."""
     matrices = [p for p in model.parameters() if p.ndim >= 2]
     vectors = [p for p in model.parameters() if p.ndim < 2]
