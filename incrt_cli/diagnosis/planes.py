@@ -8,6 +8,7 @@ Both λ are the largest Rayleigh quotient uᵀ A u of a unit vector u in the pla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,15 +65,16 @@ def _turned(op: DirectionalOperator, plane: Tensor, rank: int) -> Plane:
     return Plane("random", rank, plane @ vectors.flip(1), float(values[1]), float(values[0]))
 
 
-def motor_planes(w_q: Tensor, w_k: Tensor) -> Capture:
-    """Q recomputed from trained heads (K × d × d_k each): the leading plane of each head's motor.
+def motor_planes(w_q: Tensor, w_k: Tensor, owned: Sequence[int]) -> Capture:
+    """Q recomputed from trained heads (K × d × d_k each): the `owned[h]` leading planes of each head's motor.
 
-    A skew matrix has its singular values in pairs, so the first two left singular vectors span a plane.
+    A skew matrix has its singular values in pairs, so two left singular vectors span a plane.
     """
     capture = empty_capture(w_q.shape[1], w_q.device)
-    for head, (query, key) in enumerate(zip(w_q.double(), w_k.double(), strict=True)):
-        if room_for_planes(capture.basis) == 0:
-            break  # more heads than planes: whatever is left is one direction at the most
-        form = query @ key.T
-        capture = capture_plane(capture, head, torch.linalg.svd(form - form.T).U[:, :2])
+    for head, (query, key, count) in enumerate(zip(w_q.double(), w_k.double(), owned, strict=True)):
+        # With more planes than the width has room for, whatever is left is one direction at the most.
+        planes = min(count, room_for_planes(capture.basis))
+        if planes:
+            form = query @ key.T
+            capture = capture_plane(capture, head, torch.linalg.svd(form - form.T).U[:, : 2 * planes])
     return capture

@@ -50,11 +50,11 @@ class Subject:
             return nothing, "empty: no head was born yet"
         if not self.config.gate.enabled or self.config.gate.variant != "paper":
             return nothing, "empty: the heads of this run own no planes"
-        grown = _grown(self.run, layer, self.config.model.heads)
-        if len(grown) != bank.heads:
+        owned = planes_owned(self.run, layer, self.config.model.heads)
+        if len(owned) != bank.heads:
             return nothing, "empty: events.jsonl does not account for the heads of this layer"
-        w_q, w_k = bank.w_q.detach()[grown], bank.w_k.detach()[grown]
-        return motor_planes(w_q, w_k).basis, f"recomputed from the motors of {sum(grown)} grown heads"
+        found = motor_planes(bank.w_q.detach(), bank.w_k.detach(), owned)
+        return found.basis, f"recomputed from the motors of the heads that own its {sum(owned)} planes"
 
 
 def of_config(path: Path, overrides: Sequence[str], say: Say) -> Subject:
@@ -111,15 +111,15 @@ def _require_same_data(run: Run, task: Task, labels: list[str], vocabulary: Mapp
         )
 
 
-def _grown(run: Run, layer: int, first_heads: int) -> list[bool]:
-    """Of every head in bank order: was it born? From the births and prunes of `layer`."""
-    heads = list(range(first_heads))
+def planes_owned(run: Run, layer: int, first_heads: int) -> list[int]:
+    """How many planes every head of `layer` owns, in bank order, by the run's events."""
+    owned = dict.fromkeys(range(first_heads), 0)
     for event in run.events or ():
         kind, head = event.get("kind"), event.get("head")
         if event.get("layer") != layer or not isinstance(head, int):
             continue
-        if kind == "birth":
-            heads.append(head)
-        elif kind == "prune" and head in heads:
-            heads.remove(head)
-    return [head >= first_heads for head in heads]
+        if kind in ("birth", "capture"):
+            owned[head] = owned.get(head, 0) + 1
+        elif kind == "prune":
+            owned.pop(head, None)
+    return list(owned.values())

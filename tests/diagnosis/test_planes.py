@@ -49,12 +49,21 @@ def test_the_motor_of_a_newborn_gives_its_plane_back() -> None:
     generator = torch.Generator().manual_seed(0)
     plane = random_plane(WIDTH, generator)
     head = newborn_head(plane, 4, 4, 10.0, generator)
-    found = motor_planes(head.w_q[None], head.w_k[None]).basis
+    found = motor_planes(head.w_q[None], head.w_k[None], [1]).basis
     torch.testing.assert_close(found @ found.T, plane @ plane.T, atol=1e-6, rtol=0.0)
 
 
 def test_more_motors_than_planes_fill_the_layer_and_no_more() -> None:
     w_q, w_k = torch.randn(2, 5, 4, 3, generator=torch.Generator().manual_seed(0))
-    basis = motor_planes(w_q, w_k).basis
+    basis = motor_planes(w_q, w_k, [1] * 5).basis
     torch.testing.assert_close(basis.T @ basis, torch.eye(4, dtype=torch.float64))
     assert basis.shape == (4, 4) and room_for_planes(basis) == 0
+
+
+def test_a_head_gives_as_many_planes_as_it_owns() -> None:
+    w_q, w_k = torch.randn(2, 2, 12, 6, generator=torch.Generator().manual_seed(0))
+    capture = motor_planes(w_q, w_k, [0, 2])
+    assert capture.owners == (1,) * 4
+    motor = w_q[1] @ w_k[1].T - w_k[1] @ w_q[1].T
+    left_over = motor.double() - capture.basis @ capture.basis.T @ motor.double()
+    assert float(left_over.norm()) < float(motor.norm())

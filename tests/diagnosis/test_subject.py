@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from incrt_cli.diagnosis.subject import _grown
+from incrt_cli.diagnosis.subject import planes_owned
 from incrt_cli.rundir import Run
 
 
@@ -16,17 +16,18 @@ def event(kind: str, head: Any, layer: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("events", "grown"),
+    ("events", "owned"),
     [
-        ([], [False]),
-        ([event("birth", 1), event("birth", 2)], [False, True, True]),
-        ([event("birth", 1), event("birth", 2), event("prune", 1)], [False, True]),
-        ([event("birth", 1), event("prune", 0)], [True]),
-        ([event("birth", 1), event("prune_undone", 1)], [False, True]),
-        ([event("birth", 1, layer=1)], [False]),
-        ([event("birth", None)], [False]),
+        ([], [0]),
+        ([event("birth", 1), event("birth", 2)], [0, 1, 1]),
+        ([event("birth", 1), event("birth", 2), event("prune", 1)], [0, 1]),
+        ([event("birth", 1), event("prune", 0)], [1]),
+        ([event("birth", 1), event("prune_undone", 1)], [0, 1]),
+        ([event("birth", 1, layer=1)], [0]),
+        ([event("birth", None)], [0]),
+        ([event("capture", 0), event("birth", 1), event("capture", 0), event("capture", 1)], [2, 2]),
     ],
 )
-def test_births_and_prunes_give_the_grown_heads(events: list[dict[str, Any]], grown: list[bool]) -> None:
+def test_events_give_the_planes_that_every_head_owns(events: list[dict[str, Any]], owned: list[int]) -> None:
     run = Run(Path("run"), "run", "complete", (), events=tuple(events))
-    assert _grown(run, 0, first_heads=1) == grown
+    assert planes_owned(run, 0, first_heads=1) == owned
