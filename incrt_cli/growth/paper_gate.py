@@ -78,6 +78,7 @@ class PaperGate:
             drift_w=drift,
             tracker_error=error,
             exact=exact,
+            releases=releases,
         )
         return check, decision
 

@@ -32,6 +32,7 @@ class Check:
     exact: bool
     reserved_loss: float | None = None  # nats, over the reserved records
     learning: bool | None = None  # is the newest head still learning?
+    releases: dict[int, float] | None = None  # √E_h of every head that owns a plane
 
 
 @dataclass(frozen=True)
