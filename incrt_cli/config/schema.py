@@ -257,6 +257,7 @@ class GateSection(Section):
     prune_ratio: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5  # phi_g / theta_w
     threshold: Literal["initial", "current"] = "initial"
     birth: Literal["aligned", "random"] = "aligned"  # random: a control
+    birth_norm: PositiveFloat = 1.0  # Frobenius norm of a newborn's form M; notebook has its own
     check_every: Positive = 20  # steps
     observe_every: Positive = 2  # steps between updates of C
     dwell: Positive = 1  # checks between two births in a layer

@@ -32,4 +32,4 @@ def build_newborn(
         return unaligned_head(bank.width, *widths, tokens, generator)
     if settings.birth == "random":
         plane = random_plane(bank.width, generator)
-    return newborn_head(plane, *widths, tokens, generator)
+    return newborn_head(plane, *widths, tokens, generator, settings.birth_norm)
