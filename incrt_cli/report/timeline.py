@@ -13,7 +13,7 @@ from incrt_cli.report.svg import COLOURS, GREY, Point, Scale, document, frame, l
 from incrt_cli.rundir import Run
 
 _WIDTH, _HEIGHT, _GAP = 640, 130, 42  # pixels of one panel's area
-_LEFT, _TOP, _LEGEND, _BOTTOM = 70, 40, 230, 40
+_LEFT, _TOP, _LEGEND, _BOTTOM = 70, 52, 230, 40
 _SHIFT = COLOURS[4]
 _POPULATIONS = {"before": "population before the shift", "after": "population after the shift"}
 
@@ -120,7 +120,8 @@ def _drawn(panel: _Panel, x: Scale, top: float, shift: float | None) -> Iterator
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of every power of ten within `low`–`high`; the ends where none is."""
+    """1, 2 and 5 of every power of ten within `low`–`high`, or evenly spaced ones where that is too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     marks = [size * 10.0**power for power in powers for size in (1, 2, 5)]
-    return [mark for mark in marks if low <= mark <= high] or [low, high]
+    within = [mark for mark in marks if low <= mark <= high]
+    return within if len(within) > 2 else ticks(low, high)
