@@ -27,7 +27,7 @@ def newborn_head(
     generator: torch.Generator,
     norm: float = 1.0,
 ) -> HeadWeights:
-    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal) with ‖M‖_F = `norm`; `tokens`: mean sequence length n."""
+    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal) with ‖M‖_F = `norm`; `tokens`: the mean length n."""
     width = plane.shape[0]
     u_plus, u_minus = plane.detach().cpu().float().unbind(dim=1)
     scale = (head_width / 2.0) ** 0.25 * norm**0.5
