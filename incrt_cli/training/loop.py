@@ -138,8 +138,9 @@ class Loop:
         current = self.stream.population(max(self.steps - 1, 0))
         looks = monitor(self._prepared.model, self.stream.tasks, self._settings, self._prepared.device)
         present = looks[current]
-        if not all(math.isfinite(look.result.loss) for look in looks):
-            raise self._diverged(f"{present.split} loss {present.result.loss:g}")
+        for look in looks:
+            if not math.isfinite(look.result.loss):
+                raise self._diverged(f"{look.split} loss {look.result.loss:g}")
         # Finite weights are not enough: the ones just before a loss of NaN may have caused it.
         self._last_good = snapshot(self.steps, self._prepared.model)
         self._accuracy = present.result.accuracy

@@ -30,7 +30,7 @@ class Stream:
         self.total_steps = math.ceil(config.train.epochs * self.batches_per_epoch)
         self.shift_step = self.total_steps
         if len(self.tasks) > 1 and not isinstance(config.data, TextData) and config.data.shift:
-            # Both sides get a step at least, however short the run.
+            # Both sides get a step, however early or late the shift, where there are two.
             last = max(self.total_steps - 1, 0)
             self.shift_step = min(max(round(config.data.shift.at * self.total_steps), 1), last)
         self._order: tuple[tuple[int, int], list[Ints]] = ((-1, -1), [])

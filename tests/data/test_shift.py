@@ -11,6 +11,7 @@ import pytest
 from incrt_cli.config.load import load_config
 from incrt_cli.config.schema import Data
 from incrt_cli.data.build import build_task
+from incrt_cli.data.check import check_data
 from incrt_cli.data.shift import build_later, later_data
 from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
@@ -79,8 +80,10 @@ def test_classes_that_only_one_side_has_are_named(tmp_path: Path) -> None:
         "kind": "fasta", "sequences": str(tmp_path / "s.fasta"), "metadata": str(tmp_path / "m.tsv"),
         "id": "strain", "label": "lineage", "region": "1:24", "max_unknown": 0.5,
     }  # fmt: skip
+    data = _data({"at": 0.5, "region": "25:48"}, base)
     with pytest.raises(UserError, match=r"data\.shift: the classes .* only before it: B\."):
-        _both(_data({"at": 0.5, "region": "25:48"}, base))
+        _both(data)
+    assert "only before it: B." in check_data(data, "demo", lambda line: None).problems[0]
 
 
 @pytest.mark.parametrize(
