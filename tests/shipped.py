@@ -40,7 +40,8 @@ def shrink(arguments: list[str]) -> list[str]:
     )
     if not trains:
         return arguments
-    synthetic = SMALL_GENOMES if any("synthetic" in a for a in arguments) else []
+    made = any(name in a for a in arguments for name in ("synthetic", "shift"))
+    synthetic = SMALL_GENOMES if made else []
     if "--seeds" in arguments:
         arguments[arguments.index("--seeds") + 1] = "0"
     return [*arguments, *SMALL_RUN, *synthetic]

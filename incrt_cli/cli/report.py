@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,12 @@ def report(
         typer.Argument(help="Run folders, or folders of them; without any, every run under runs/."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Also write report.md and report.csv into this folder.")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Also write report.md and report.csv into this folder; of a single run, or of the one that "
+            "grows among static ones, timeline.svg as well.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a list with one object per run.")] = False,
 ) -> None:
@@ -42,7 +48,11 @@ def report(
     if not json:
         show_tables(tables)
     if out is not None:
-        _write(out.absolute(), to_markdown(tables), rows_to_csv(rows))
+        from incrt_cli.report.timeline import timeline_of
+
+        files = {"report.md": to_markdown(tables), "report.csv": rows_to_csv(rows)}
+        drawing = timeline_of(read)
+        _write(out.absolute(), files if drawing is None else {**files, "timeline.svg": drawing})
 
 
 def _read(given: list[Path]) -> list[Run]:
@@ -61,13 +71,14 @@ def _require_complete(runs: list[Run]) -> None:
     raise UserError(f"no finished run among {len(runs)} folder(s): {' | '.join(reasons)}{more}")
 
 
-def _write(folder: Path, markdown: str, csv: str) -> None:
+def _write(folder: Path, files: Mapping[str, str]) -> None:
     from incrt_cli.rundir.atomic import write_atomic
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
-    write_atomic(folder / "report.md", markdown)
-    write_atomic(folder / "report.csv", csv)
-    typer.echo(f"wrote report.md and report.csv in {folder}", err=True)
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    *others, last = files
+    typer.echo(f"wrote {', '.join(others)} and {last} in {folder}", err=True)

@@ -42,8 +42,15 @@ def kinds() -> dict[str, frozenset[str]]:
     return {kind: frozenset(_resolved({"$ref": ref})["properties"]) for kind, ref in mapping.items()}
 
 
+def _section(node: _Node) -> _Node:
+    """The section that a node is, or may be where it may also be null."""
+    options = [option for option in node.get("anyOf", []) if "$ref" in option]
+    return _resolved(options[0]) if len(options) == 1 else node
+
+
 def _children(node: _Node, kind: str | None) -> dict[str, _Node]:
     """Keys right below a node; those of every kind where `kind` names none."""
+    node = _section(node)
     variants = node.get("discriminator", {}).get("mapping", {})
     result: dict[str, _Node] = dict(node.get("properties", {}))
     for reference in [variants[kind]] if kind in variants else variants.values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -39,31 +39,73 @@ class _DataSection(Section):
     too_long: Literal["error", "truncate", "window"] = "error"
 
 
+def _checked_region(value: str | None) -> str | None:
+    if value is None or re.fullmatch(r"[^:\s]+", value):
+        return value
+    match = re.fullmatch(r"(\d+):(\d+)", value)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise ValueError(
+            "expected start:end with 1 <= start <= end, for example 21563:25384, or the name of a gene"
+        )
+    return value
+
+
+Region = Annotated[str, AfterValidator(_checked_region)]  # 1-based and inclusive, or a gene of data.genes
+
+
+class _ShiftSection(Section):
+    """METHOD §8: from a step on, training reads another distribution. Keys left out stay as they were."""
+
+    at: Annotated[float, Field(gt=0.0, lt=1.0)]  # share of the run's steps
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> _ShiftSection:
+        if not self.changes():
+            others = ", ".join(f"data.shift.{key}" for key in type(self).model_fields if key != "at")
+            raise ValueError(f"data.shift changes nothing; give one of {others}")
+        return self
+
+    def changes(self) -> dict[str, object]:
+        """Keys of the data section that differ from the step on."""
+        return self.model_dump(exclude={"at"}, exclude_none=True)
+
+
+class GenomeShift(_ShiftSection):
+    region: Region | None = None  # the same genomes, read elsewhere
+
+
+class SyntheticShift(GenomeShift):
+    population_seed: Seed | None = None  # another reference and other variants, of the same names
+
+
+class DialShift(_ShiftSection):
+    fillers: Count | None = None
+    dial_seed: Seed | None = None  # the same rule, drawn anew: a control, since nothing has changed
+
+
 class _GenomeSection(_DataSection):
     """How a sequence becomes tokens."""
 
     encoding: Literal["kmer", "mutations"] = "kmer"
     k: Annotated[int, Field(ge=1, le=8)] = 6
     stride: Positive = 6
-    region: str | None = None  # "start:end", 1-based and inclusive, as in a GFF3; or a gene of data.genes
+    region: Region | None = None  # "start:end", 1-based and inclusive, as in a GFF3; or a gene of data.genes
     # file: the FASTA is an alignment; None: minimap2 (or, for proteins, pairwise) where a reference is given
     alignment: Literal["none", "file", "reference"] | None = None
     gaps: Literal["unknown", "remove"] = "unknown"  # what a k-mer makes of "-"
     max_unknown: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0  # share of letters a record may lack
     min_frequency: Positive = 2  # of a mutation, over the training records; rarer ones are unknown
     workers: Count | None = None  # processes that align; None: one for each core
+    shift: GenomeShift | None = None  # None: stationary
 
-    @field_validator("region")
-    @classmethod
-    def _coordinates(cls, value: str | None) -> str | None:
-        if value is None or re.fullmatch(r"[^:\s]+", value):
-            return value
-        match = re.fullmatch(r"(\d+):(\d+)", value)
-        if not match or not 1 <= int(match[1]) <= int(match[2]):
+    @model_validator(mode="after")
+    def _shift_keeps_the_vocabulary(self) -> _GenomeSection:
+        if self.shift is not None and self.encoding == "mutations":
             raise ValueError(
-                "expected start:end with 1 <= start <= end, for example 21563:25384, or the name of a gene"
+                "data.shift needs data.encoding: kmer: mutations are numbered by the records that have them, "
+                "so two populations do not share a vocabulary"
             )
-        return value
+        return self
 
 
 class SyntheticData(_GenomeSection):
@@ -79,6 +121,7 @@ class SyntheticData(_GenomeSection):
     ambiguity_rate: Fraction = 0.0002
     n_runs: Count = 2
     population_seed: Seed = 0
+    shift: SyntheticShift | None = None
 
 
 class FastaData(_GenomeSection):
@@ -166,6 +209,7 @@ class DialData(_DataSection):
     fillers: Count = 4  # tokens of a sequence that say nothing
     examples: Positive = 6000
     dial_seed: Seed = 0
+    shift: DialShift | None = None
 
     @field_validator("lookups")
     @classmethod
@@ -216,6 +260,7 @@ class GateSection(Section):
     # level 2: a head that holds this share of lambda_max takes the plane, and none is born; None: never
     attribution: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     operator: bool = False  # fold G = I + g u+u+' - (1-g) u-u-' into a newborn's queries and keys
+    birth_norm: PositiveFloat = 1.0  # Frobenius norm of a newborn's form M; notebook has its own
     check_every: Positive = 20  # steps
     observe_every: Positive = 2  # steps between updates of C
     dwell: Positive = 1  # checks between two births in a layer

@@ -10,6 +10,7 @@ from incrt_cli.config.schema import Data, FastaData
 from incrt_cli.data.build import build_task
 from incrt_cli.data.ledger import EXAMPLES
 from incrt_cli.data.limits import LimitError
+from incrt_cli.data.shift import build_later
 from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
 
@@ -37,7 +38,14 @@ def check_data(data: Data, name: str, say: Say) -> Findings:
         return _past_the_limit(_lenient(data), name, say, str(error))
     except UserError as error:
         return Findings(None, [str(error)])
-    return Findings(task, [], warnings_of(task.summary))
+    warnings = warnings_of(task.summary)
+    try:
+        later = build_later(data, task, say)
+    except UserError as error:
+        return Findings(task, [str(error)], warnings)
+    if later is not None:
+        warnings += [f"after the shift: {warning}" for warning in warnings_of(later.summary)]
+    return Findings(task, [], warnings)
 
 
 def _past_the_limit(data: Data, name: str, say: Say, problem: str) -> Findings:

@@ -74,7 +74,7 @@ def cached_population(data: SyntheticData, say: Callable[[str], None]) -> FastaD
         with atomic_folder(home, lambda: _intact(home)) as temporary:
             checksums = {path.name: file_sha256(path) for path in write_population(data, temporary)}
             (temporary / _CHECKSUMS).write_text(json.dumps(checksums), encoding="utf-8")
-    reading = data.model_dump(exclude=_POPULATION | {"kind", "alignment"})
+    reading = data.model_dump(exclude=_POPULATION | {"kind", "alignment", "shift"})
     # Raw coordinates unless asked otherwise: aligning needs a package that the default does without.
     gene = data.region is not None and ":" not in data.region
     by_default: Literal["reference", "none"] = "reference" if data.encoding == "mutations" or gene else "none"

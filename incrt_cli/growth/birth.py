@@ -3,7 +3,8 @@
     W_Q = √σ_a [u⁺, u⁻, ε…],  W_K = √σ_a [u⁻, −u⁺, 0…]   so   M = σ_a (u⁺u⁻ᵀ − u⁻u⁺ᵀ)/√d_k
     W_V entries of variance d_k n/(d d_v),  W_O = 0
 
-σ_a = √(d_k/2) gives the newborn's form the Frobenius norm 1 of a head with entries of variance 1/d [ours].
+σ_a = ν √(d_k/2) gives the newborn's form the Frobenius norm ν; 1 is that of a head with entries of variance
+1/d [ours]. The newborn's own motor adds to the energy of its plane in proportion to ν.
 The further columns are noise on one side only: they add nothing to M, yet receive gradient.
 W_O = 0 leaves the function exactly as it was while ∂L/∂W_O ≠ 0.
 W_Q and W_K are exempt from conditioning (METHOD §9) [ours]: with d_k > 2 a motor of rank two needs one of
@@ -25,9 +26,10 @@ def newborn_head(
     value_width: int,
     tokens: float,
     generator: torch.Generator,
+    norm: float = 1.0,
     balance: float | None = None,
 ) -> HeadWeights:
-    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal); `tokens` is n, the mean sequence length.
+    """A head on `plane` = [u⁺, u⁻] (d × 2, orthonormal) with ‖M‖_F = `norm`; `tokens`: the mean length n.
 
     With `balance` γ the gate operator of METHOD §3 is folded in: queries and keys both read G z. The motor
     keeps its plane and its skewness, and is γ (1 + γ) times as strong.
@@ -35,7 +37,7 @@ def newborn_head(
     width = plane.shape[0]
     plane = plane.detach().cpu().float()
     u_plus, u_minus = plane.unbind(dim=1)
-    scale = (head_width / 2.0) ** 0.25
+    scale = (head_width / 2.0) ** 0.25 * norm**0.5
     w_q = torch.randn(width, head_width, generator=generator) / width**0.5
     w_k = torch.zeros(width, head_width)
     w_q[:, 0], w_q[:, 1] = u_plus, u_minus

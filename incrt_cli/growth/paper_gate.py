@@ -84,6 +84,7 @@ class PaperGate:
             exact=look.values is not None,
             planes=self._planes,
             projected=self._projected(look, heads),
+            releases=releases,
         )
         return check, decision
 

@@ -34,6 +34,7 @@ class Check:
     learning: bool | None = None  # is the newest head still learning?
     planes: int | None = None  # captured planes, of all heads
     projected: int | None = None  # at exact looks: k_greedy of the operator as it is now
+    releases: dict[int, float] | None = None  # √E_h of every head that owns a plane
 
 
 @dataclass(frozen=True)

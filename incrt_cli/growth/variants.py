@@ -31,4 +31,4 @@ def build_newborn(
         return unaligned_head(bank.width, *widths, tokens, generator)
     plane = random_plane(bank.width, generator) if settings.birth == "random" else decision.plane
     balance = decision.balance if settings.operator else None
-    return newborn_head(plane, *widths, tokens, generator, balance)
+    return newborn_head(plane, *widths, tokens, generator, settings.birth_norm, balance)

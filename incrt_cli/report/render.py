@@ -13,7 +13,8 @@ from incrt_cli.report.published import published_table
 from incrt_cli.report.results import cost_table, heads_table, results_table, stop_table
 from incrt_cli.report.rows import rows_to_csv, run_row
 from incrt_cli.report.seeds import group_by_config, permuted_table, seeds_table
-from incrt_cli.report.single import certificate_table, classes_table
+from incrt_cli.report.shift import shift_tables
+from incrt_cli.report.single import certificate_table, classes_table, functional_table
 from incrt_cli.report.table import Table, to_markdown
 from incrt_cli.rundir import Run, read_run
 
@@ -26,7 +27,10 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
         tables += controls_tables(complete)
         tables += [table(complete) for table in (results_table, heads_table, stop_table, cost_table)]
         if len(complete) == 1:
-            single = (growth_table, conditioning_table, certificate_table, classes_table)
+            tables += shift_tables(complete[0])
+            single = (
+                growth_table, conditioning_table, certificate_table, functional_table, classes_table,
+            )  # fmt: skip
             tables += [table(complete[0]) for table in single]
         groups = group_by_config(complete)
         tables += [seeds_table(groups), permuted_table(groups), published_table(complete)]

@@ -9,6 +9,11 @@ from incrt_cli.report.table import Table, decimal, percent, significant, whole, 
 from incrt_cli.rundir import Run
 
 CLASSES_SHOWN = 20
+_FUNCTIONAL_NOTES = (
+    "W = Γ² + c K; by events: the sum of ΔW of births and prunes, each at fixed C and weights, where the "
+    "theorem asks for ΔW < 0; by drift: all that training itself changed, which the theorem says nothing of.",
+    "Shares are of |by events| + |by drift|. The limit holds for a run without drift.",
+)
 
 
 def certificate_table(run: Run) -> Table | None:
@@ -37,6 +42,42 @@ def _layer_line(layer: dict[str, Any]) -> tuple[str, ...]:
         percent(number(layer, "captured_share")),
         whole(number(layer, "events")),
         whole(number(layer, "last_event_step")),
+    )
+
+
+def functional_table(run: Run) -> Table | None:
+    """What became of W = Γ² + c K in each layer (METHOD §4, Theorem 6); None without such an account."""
+    layers = [layer for layer in entries(run.result, "certificate") if number(layer, "w_start") is not None]
+    if not layers:
+        return None
+    columns = (
+        "layer", "W at the start", "by events", "by drift", "share of events %", "share of drift %",
+        "W at the end", "events", "limit W⁽⁰⁾/δ", "events with ΔW ≥ 0",
+    )  # fmt: skip
+    lines = tuple(_functional_line(layer, run) for layer in layers)
+    return Table("Energy functional", columns, lines, _FUNCTIONAL_NOTES)
+
+
+def _functional_line(layer: dict[str, Any], run: Run) -> tuple[str, ...]:
+    events, drift = (number(layer, key) or 0.0 for key in ("w_events", "w_drift"))
+    moved = abs(events) + abs(drift)
+    changes = [
+        number(event, "delta_w")
+        for event in run.events or ()
+        if event.get("layer") == layer.get("layer") and event.get("kind") in ("birth", "prune")
+    ]
+    rising = sum(change is None or change >= 0 for change in changes)
+    return (
+        whole(number(layer, "layer")),
+        significant(number(layer, "w_start")),
+        significant(events),
+        significant(drift),
+        percent(abs(events) / moved if moved else None),
+        percent(abs(drift) / moved if moved else None),
+        significant(number(layer, "w_end")),
+        whole(number(layer, "events")),
+        whole(number(layer, "event_limit")),
+        f"{rising} of {len(changes)}",
     )
 
 

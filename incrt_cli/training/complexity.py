@@ -7,18 +7,19 @@ from typing import Any
 from incrt_cli.complexity.classifier import classifier_weights
 from incrt_cli.complexity.figures import totals
 from incrt_cli.complexity.weights import measure
+from incrt_cli.data.task import EncodedSplit
 from incrt_cli.training.evaluation import Predictions, predict
 from incrt_cli.training.prepare import Prepared
 
 
-def complexity_row(prepared: Prepared, validation: Predictions | None) -> dict[str, Any]:
+def complexity_row(prepared: Prepared, train: EncodedSplit, validation: Predictions | None) -> dict[str, Any]:
     """Heads, both factors, and loss and accuracy on the training and validation splits without dropout.
 
     The running loss of training will not do for the gap: it is that of earlier weights, under dropout.
     """
     model, config = prepared.model, prepared.config
     measured = measure(classifier_weights(model))
-    fitted = predict(model, prepared.task.splits["train"], config.train, prepared.device)
+    fitted = predict(model, train, config.train, prepared.device)
     return {
         "kind": "complexity",
         "heads": sum(measured.heads),

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from incrt_cli.data.batches import epoch_batches
 from incrt_cli.data.task import Batch, EncodedSplit
 from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
@@ -19,11 +18,12 @@ from incrt_cli.model.classifier import Classifier
 from incrt_cli.rundir import RunWriter, utc_now
 from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.device import precision, to_device
-from incrt_cli.training.evaluation import class_scores, macro_f1, predict
+from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate
+from incrt_cli.training.stream import Stream
 
 
 class Snapshot(NamedTuple):
@@ -40,10 +40,9 @@ class Loop:
     def __init__(self, prepared: Prepared, run: RunWriter, reporter: Reporter) -> None:
         self._prepared, self._run, self._reporter = prepared, run, reporter
         self._settings = prepared.config.train
-        self._train = prepared.task.splits["train"]
-        self.batches_per_epoch = math.ceil(len(self._train) / self._settings.batch_size)
-        self.total_steps = math.ceil(self._settings.epochs * self.batches_per_epoch)
-        self._evaluate_every = max(1, round(self._settings.evaluate_every * self.batches_per_epoch))
+        self.stream = Stream(prepared.tasks, prepared.config)
+        self.total_steps = self.stream.total_steps
+        self._evaluate_every = max(1, round(self._settings.evaluate_every * self.stream.batches_per_epoch))
         self.steps = 0
         self.events: list[Event] = []
         self.first_step_at: str | None = None
@@ -57,14 +56,8 @@ class Loop:
         """Train to the end; returns seconds. Raises DivergedError: keep `last_good` then."""
         self._started = time.perf_counter()
         self._evaluate(loss=float("nan"))
-        epoch = 0
         while self.steps < self.total_steps:
-            order = epoch_batches(
-                self._train.lengths, self._settings.batch_size, self._prepared.config.seed, epoch
-            )
-            for indices in order[: self.total_steps - self.steps]:
-                self._step(indices)
-            epoch += 1
+            self._step(*self.stream.rows(self.steps))
         return time.perf_counter() - self._started
 
     @property
@@ -72,10 +65,10 @@ class Loop:
         """The model at the last evaluation whose loss was finite."""
         return self._last_good or snapshot(self.steps, self._prepared.model)
 
-    def _step(self, indices: np.ndarray) -> None:
+    def _step(self, train: EncodedSplit, indices: np.ndarray) -> None:
         if self.first_step_at is None:
             self.first_step_at = utc_now()
-        batch = to_device(self._train.batch(indices), self._prepared.device)
+        batch = to_device(train.batch(indices), self._prepared.device)
         loss = self._update(batch)
         self.steps += 1
         controller = self._prepared.controller
@@ -83,7 +76,8 @@ class Loop:
             self._record(*controller.check(self.steps, lambda: self._probe(batch)))
         self._losses.append(loss)
         self._reporter.step(self._status(float(loss)))
-        if self.steps % self._evaluate_every == 0 or self.steps == self.total_steps:
+        # At the shift too: what follows is held against the last moment before it.
+        if self.steps % self._evaluate_every == 0 or self.steps in (self.stream.shift_step, self.total_steps):
             self._evaluate(float(torch.stack(self._losses).mean()))
             self._losses.clear()
 
@@ -140,40 +134,36 @@ class Loop:
         self._ratio = max((c.lambda_max / c.theta for c in checks if c.theta > 0), default=None)
 
     def _evaluate(self, loss: float) -> None:
-        name, split = self._monitored()
-        result = predict(self._prepared.model, split, self._settings, self._prepared.device)
-        if not math.isfinite(result.loss):
-            raise self._diverged(f"{name} loss {result.loss:g}")
+        """Every population of the stream; what stands for the model is the one it was trained on last."""
+        current = self.stream.population(max(self.steps - 1, 0))
+        looks = monitor(self._prepared.model, self.stream.tasks, self._settings, self._prepared.device)
+        present = looks[current]
+        for look in looks:
+            if not math.isfinite(look.result.loss):
+                raise self._diverged(f"{look.split} loss {look.result.loss:g}")
         # Finite weights are not enough: the ones just before a loss of NaN may have caused it.
         self._last_good = snapshot(self.steps, self._prepared.model)
-        labels = list(self._prepared.task.labels)
-        self._accuracy = result.accuracy
-        self._run.append_metrics(
-            {
-                "kind": "evaluation",
-                "step": self.steps,
-                "epoch": self._epoch(),
-                "split": name,
-                "loss": result.loss,
-                "accuracy": result.accuracy,
-                "macro_f1": macro_f1(class_scores(result.truth, result.predicted, labels)),
-                "heads": sum(self._prepared.model.head_counts),
-                "train_loss": loss,
-                "learning_rate": self._rate(),
-                "seconds": time.perf_counter() - self._started,
-            }
-        )
+        self._accuracy = present.result.accuracy
+        place = {"step": self.steps, "epoch": self._epoch()}
+        for look in looks:
+            self._run.append_metrics(
+                {
+                    "kind": "evaluation",
+                    **place,
+                    **look.row(),
+                    "heads": sum(self._prepared.model.head_counts),
+                    "train_loss": loss,
+                    "learning_rate": self._rate(),
+                    "seconds": time.perf_counter() - self._started,
+                }
+            )
         if self._settings.complexity:
-            row = complexity_row(self._prepared, result if name == "validation" else None)
-            self._run.append_metrics({**row, "step": self.steps, "epoch": self._epoch()})
+            train = self.stream.tasks[current].splits["train"]
+            row = complexity_row(
+                self._prepared, train, present.result if present.split == "validation" else None
+            )
+            self._run.append_metrics({**row, **place})
         self._reporter.evaluated(self._status(loss))
-
-    def _monitored(self) -> tuple[str, EncodedSplit]:
-        """The validation split, or the training split where none was cut: never the test split."""
-        splits = self._prepared.task.splits
-        return (
-            ("validation", splits["validation"]) if len(splits["validation"]) else ("train", splits["train"])
-        )
 
     def _rate(self) -> float:
         settings = self._settings
@@ -182,7 +172,7 @@ class Loop:
         return learning_rate(self.steps, self.total_steps, settings.learning_rate, settings.warmup_fraction)
 
     def _epoch(self) -> float:
-        return self.steps / self.batches_per_epoch
+        return self.steps / self.stream.batches_per_epoch
 
     def _status(self, loss: float) -> Status:
         return Status(
@@ -193,7 +183,7 @@ class Loop:
             heads=sum(self._prepared.model.head_counts),
             ratio=self._ratio,
             accuracy=self._accuracy,
-            split=self._monitored()[0],
+            split=monitored(self._prepared.task)[0],
         )
 
 

@@ -12,7 +12,9 @@ import torch
 from incrt_cli.config.schema import ConditioningSection, Config
 from incrt_cli.data.batches import epoch_batches, sequential_batches
 from incrt_cli.data.build import build_task
+from incrt_cli.data.shift import build_later
 from incrt_cli.data.task import Batch, EncodedSplit, Task
+from incrt_cli.errors import UserError
 from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import GrowthController
@@ -34,6 +36,12 @@ class Prepared:
     optimizer: torch.optim.Optimizer
     controller: GrowthController | None
     predictions: tuple[HeadPrediction, ...]
+    later: Task | None = None  # the task from data.shift.at on
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The task, and behind it that after the shift where there is one."""
+        return (self.task,) if self.later is None else (self.task, self.later)
 
     def parameters_at(self, heads: int) -> int:
         """Parameter count if the model had `heads` heads in all."""
@@ -45,6 +53,12 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     """Build the task and the model, and predict the head counts. Raises UserError for unusable input."""
     device = set_up_process(config.train, config.seed)
     task = build_task(config.data, config.name, say)
+    later = build_later(config.data, task, say)
+    if later is not None and config.gate.enabled and config.gate.variant == "significance":
+        raise UserError(
+            "data.shift with gate.variant: significance: its reserved records are of the first population, "
+            "and would ask for heads that the second does not need; take paper or notebook"
+        )
     model = build_model(config, task).to(device)
     if config.conditioning.method != "none":
         _warn_of_saturation(model, task, say)
@@ -58,7 +72,7 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
             rows = drawer(task.splits["train"], judges, config, device)
         controller = GrowthController(model, optimizer, config.gate, config.seed, rows)
         predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
-    return Prepared(config, device, task, model, optimizer, controller, predictions)
+    return Prepared(config, device, task, model, optimizer, controller, predictions, later)
 
 
 def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None]) -> None:

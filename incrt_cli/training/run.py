@@ -22,6 +22,7 @@ from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, p
 from incrt_cli.training.loop import Loop, Snapshot
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
+from incrt_cli.training.stream import POPULATIONS
 
 # From the run folder and the result about to be written: its tables as Markdown and CSV.
 Summarise = Callable[[Path, Mapping[str, Any]], tuple[str, str]]
@@ -37,11 +38,9 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
         raise
     run.write_config(dump_config(config))
     run.write_environment(
-        describe_environment(
-            str(prepared.device), torch.get_num_threads(), config.seed, dict(prepared.task.sha256)
-        )
+        describe_environment(str(prepared.device), torch.get_num_threads(), config.seed, _sha256(prepared))
     )
-    run.write_data(prepared.task.summary)
+    run.write_data(_account(prepared))
     run.write_prediction(prediction_json(prepared.predictions))
     parameters_start = count_parameters(prepared.model)
     loop = Loop(prepared, run, reporter)
@@ -49,12 +48,12 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     try:
         seconds = loop.run()
     except DivergedError:
-        _write_model(run, prepared.task, loop.last_good)
+        _write_model(run, prepared.tasks[-1], loop.last_good)
         raise
     except KeyboardInterrupt:
         reporter.say(f"stopped at step {loop.steps}: {run.path} holds metrics and events, but no model")
         raise
-    _write_model(run, prepared.task, loop.last_good)
+    _write_model(run, prepared.tasks[-1], loop.last_good)
     _measure_conditioning(run, prepared, loop.steps)
     result = _result(prepared, loop, seconds, parameters_start, reporter)
     markdown, csv = summarise(run.path, result)
@@ -62,6 +61,16 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     run.write_text("report.csv", csv)
     run.write_result(result)
     return run.path
+
+
+def _sha256(prepared: Prepared) -> dict[str, str]:
+    return {name: digest for task in prepared.tasks for name, digest in task.sha256.items()}
+
+
+def _account(prepared: Prepared) -> Mapping[str, Any]:
+    """The task's account, with that of the task after the shift below a key of its own."""
+    later = {} if prepared.later is None else {"after_shift": prepared.later.summary}
+    return {**prepared.task.summary, **later}
 
 
 def _measure_conditioning(run: RunWriter, prepared: Prepared, step: int) -> None:
@@ -78,7 +87,8 @@ def _write_model(run: RunWriter, task: Task, model: Snapshot) -> None:
 def _result(
     prepared: Prepared, loop: Loop, seconds: float, parameters_start: int, reporter: Reporter
 ) -> dict[str, Any]:
-    config, model, task = prepared.config, prepared.model, prepared.task
+    # The model is what it was trained on last; how it does on the population before is told apart.
+    config, model, task = prepared.config, prepared.model, prepared.tasks[-1]
     tested = predict(model, task.splits["test"], config.train, prepared.device)
     baseline = None
     if config.baseline and len(tested.truth) > 0:
@@ -104,6 +114,7 @@ def _result(
         "steps_per_second": loop.steps / max(seconds, 1e-9),
         "permuted_labels": config.data.permute_labels,
         "growing": config.gate.enabled,
+        **_shift(prepared, loop, tested),
         **_growth(prepared),
     }
 
@@ -126,6 +137,20 @@ def _scores(tested: Predictions, labels: list[str]) -> dict[str, Any]:
         },
         "per_class": [asdict(score) for score in scores],
     }
+
+
+def _shift(prepared: Prepared, loop: Loop, tested: Predictions) -> dict[str, Any]:
+    """When the distribution changed, and the test scores on both sides; nothing for a stationary run."""
+    if prepared.later is None:
+        return {}
+    config, split = prepared.config, prepared.task.splits["test"]
+    before = predict(prepared.model, split, config.train, prepared.device)
+    scores = {
+        name: {"accuracy": found.accuracy, "test_loss": found.loss, "test_records": len(found.truth)}
+        for name, found in zip(POPULATIONS, (before, tested), strict=True)
+        if len(found.truth)
+    }
+    return {"shift": {"step": loop.stream.shift_step, "populations": scores}}
 
 
 def _growth(prepared: Prepared) -> dict[str, Any]:

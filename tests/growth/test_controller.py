@@ -94,6 +94,8 @@ def test_a_prune_that_costs_too_much_is_undone_bit_for_bit() -> None:
     before = {name: getattr(bank, name).detach().clone() for name in HEAD_PARAMETERS}
     events = bench.check(PATIENCE)
     undone = [event for event in events if event.kind == "prune_undone"]
+    gone = [event for event in events if event.kind == "prune"]
+    assert all(event.loss_after - event.loss_before <= 1e-6 for event in gone)
     assert undone and all(event.loss_after - event.loss_before > 1e-6 for event in undone)
     assert all(torch.equal(getattr(bank, name), before[name]) for name in HEAD_PARAMETERS)
     assert not bench.controller.certify()[0].minimal

@@ -78,6 +78,15 @@ def test_the_tables_can_be_written_to_a_folder(invoke, make_run, tmp_path):
     assert str(written) in answer.stderr
 
 
+def test_a_single_run_is_drawn_as_well_and_several_growing_ones_are_not(invoke, make_run, tmp_path):
+    make_run("one")
+    assert "timeline.svg in" in invoke("--out", "single").stderr
+    assert (tmp_path / "single" / "timeline.svg").read_text().startswith("<svg")
+    make_run("two")
+    assert "timeline" not in invoke("--out", "both").stderr
+    assert not (tmp_path / "both" / "timeline.svg").exists()
+
+
 def test_a_file_in_the_way_of_out_is_named(invoke, make_run, tmp_path):
     make_run()
     (tmp_path / "taken").write_text("kept")
