@@ -30,6 +30,10 @@ def predict_heads(
             help="Fit the law's constant on finished runs of other tasks: RUN RUN …, or every run.",
         ),
     ] = False,
+    pilot_steps: Annotated[
+        int | None,
+        typer.Option("--pilot-steps", min=1, help="Train that many steps first, and predict from there too."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the figures as JSON, with the whole spectrum.")
     ] = False,
@@ -38,12 +42,14 @@ def predict_heads(
     from incrt_cli.report.terminal import show_tables
     from incrt_cli.rundir.plain import to_json
 
+    if pilot_steps is not None and (calibrate or source is None or source.is_dir()):
+        raise UserError("--pilot-steps goes with a config")
     if calibrate:
         value, tables = _calibrated([] if source is None else [source, *map(Path, overrides or [])])
     elif source is None:
         value, tables = _all_runs()
     else:
-        value, tables = _one(source, overrides or [], quiet=json)
+        value, tables = _one(source, overrides or [], pilot_steps, quiet=json)
     if json:
         print(to_json(value))
     else:
@@ -71,10 +77,16 @@ def _calibrated(folders: list[Path]) -> tuple[Any, list[Table]]:
     return calibration._asdict(), calibration_tables(calibration)
 
 
-def _one(source: Path, overrides: list[str], quiet: bool) -> tuple[Any, list[Table]]:
-    from incrt_cli.report.heads import prediction_tables
+def _one(source: Path, overrides: list[str], pilot_steps: int | None, quiet: bool) -> tuple[Any, list[Table]]:
+    from incrt_cli.report.heads import pilot_table, prediction_tables
 
-    prediction = _of_run(source, overrides) if source.is_dir() else _of_config(source, overrides, quiet)
+    if source.is_dir():
+        prediction = _of_run(source, overrides)
+    elif pilot_steps is None:
+        prediction = _of_config(source, overrides, quiet)
+    else:
+        prediction = _of_pilot(source, overrides, pilot_steps, quiet)
+        return prediction, [*prediction_tables(prediction), pilot_table(prediction["pilot"])]
     return prediction, prediction_tables(prediction)
 
 
@@ -98,3 +110,13 @@ def _of_config(path: Path, overrides: list[str], quiet: bool) -> dict[str, Any]:
     config = load_config(path, overrides)
     prepared = prepare(config, (lambda _: None) if quiet else print)
     return prediction_json(prepared.predictions)
+
+
+def _of_pilot(path: Path, overrides: list[str], steps: int, quiet: bool) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from incrt_cli.config.load import load_config
+    from incrt_cli.training.foretaste import train_a_little
+
+    pilot = asdict(train_a_little(load_config(path, overrides), steps, (lambda _: None) if quiet else print))
+    return {**pilot.pop("prediction"), "pilot": pilot}

@@ -66,6 +66,20 @@ def prediction_tables(prediction: Mapping[str, Any]) -> list[Table]:
     return [Table("Predicted heads", columns, tuple(lines), notes), *map(_spectrum_table, layers)]
 
 
+def pilot_table(pilot: Mapping[str, Any]) -> Table:
+    """What a few steps of training say of the count."""
+    columns = ("steps", "of", "heads by then", "k_pilot", "seconds")
+    cells = (
+        *(whole(number(pilot, key)) for key in ("steps", "total_steps", "heads", "k_pilot")),
+        decimal(number(pilot, "seconds")),
+    )
+    note = (
+        "k_pilot: the heads of that moment and the planes that a frozen operator would still grow. The drift "
+        "still to come is what predict-heads --calibrate measures on finished runs of other tasks."
+    )
+    return Table("After a few steps", columns, (cells,), (note,))
+
+
 def _layer_line(layer: Mapping[str, Any]) -> tuple[str, ...]:
     energies = (significant(number(layer, key)) for key in _ENERGIES)
     return (whole(number(layer, "layer")), *energies, *_counts(layer))

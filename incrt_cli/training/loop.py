@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from incrt_cli.data.task import Batch, EncodedSplit
 from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.model.classifier import Classifier
-from incrt_cli.rundir import RunWriter, utc_now
+from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.device import precision, to_device
 from incrt_cli.training.monitor import monitor, monitored
@@ -24,6 +25,14 @@ from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate
 from incrt_cli.training.stream import Stream
+
+
+class Journal(Protocol):
+    """Takes down what happens, as a run folder does."""
+
+    def append_event(self, event: Mapping[str, Any]) -> None: ...
+
+    def append_metrics(self, row: Mapping[str, Any]) -> None: ...
 
 
 class Snapshot(NamedTuple):
@@ -37,7 +46,7 @@ class Snapshot(NamedTuple):
 class Loop:
     """Trains `prepared.model` in place and writes metrics and events as they happen."""
 
-    def __init__(self, prepared: Prepared, run: RunWriter, reporter: Reporter) -> None:
+    def __init__(self, prepared: Prepared, run: Journal, reporter: Reporter) -> None:
         self._prepared, self._run, self._reporter = prepared, run, reporter
         self._settings = prepared.config.train
         self.stream = Stream(prepared.tasks, prepared.config)
@@ -52,11 +61,12 @@ class Loop:
         self._losses: list[torch.Tensor] = []  # since the last evaluation
         self._started = 0.0
 
-    def run(self) -> float:
-        """Train to the end; returns seconds. Raises DivergedError: keep `last_good` then."""
+    def run(self, until: int | None = None) -> float:
+        """Train to the end or to step `until`; returns seconds. Raises DivergedError: keep `last_good`."""
         self._started = time.perf_counter()
         self._evaluate(loss=float("nan"))
-        while self.steps < self.total_steps:
+        last = self.total_steps if until is None else until
+        while self.steps < last:
             self._step(*self.stream.rows(self.steps))
         return time.perf_counter() - self._started
 
