@@ -175,7 +175,18 @@ class DialData(_DataSection):
         return value
 
 
-Data = Annotated[SyntheticData | FastaData | TextData | DialData, Field(discriminator="kind")]
+class ComposeData(_DataSection):
+    """Sequences whose label takes two look-ups, the second of what the first has found."""
+
+    kind: Literal["compose"]
+    keys: Annotated[int, Field(ge=2)] = 4  # that a query may ask for
+    values: Annotated[int, Field(ge=2)] = 8  # that a key may lead to
+    lean: Annotated[float, Field(ge=0.5, lt=1.0)] = 0.8  # what the first look-up tells about the label
+    examples: Positive = 12000
+    compose_seed: Seed = 0
+
+
+Data = Annotated[SyntheticData | FastaData | TextData | DialData | ComposeData, Field(discriminator="kind")]
 
 
 class ModelSection(Section):
@@ -189,6 +200,7 @@ class ModelSection(Section):
     dropout: Fraction = 0.0
     embedding_dropout: Fraction = 0.0
     positions: bool = True  # learned position embeddings
+    pooling: Literal["mean", "first"] = "mean"  # what is read out: the tokens' mean, or the first token
 
 
 class ConditioningSection(Section):
@@ -235,6 +247,16 @@ class GateSection(Section):
     progress: Fraction = 0.2  # the newest head has learnt when its life's later half brought less than this
 
 
+class DepthSection(Section):
+    """METHOD §7, level 3: layers on top of the ones at the start. Without effect where `gate` is off."""
+
+    enabled: bool = False
+    patience: Positive = 5  # checks without a change in the top layer
+    energy: Annotated[float, Field(gt=0.0)] = 0.10  # theta_d / Gamma0 of that layer; not of significance
+    productive: Fraction = 0.25  # captured share that it has at least; not of significance
+    max_layers: Positive = 4
+
+
 class TrainSection(Section):
     epochs: Annotated[float, Field(gt=0.0, le=1e6)] = 10.0  # may be fractional
     batch_size: Positive = 32
@@ -265,4 +287,5 @@ class Config(Section):
     model: ModelSection = ModelSection()
     conditioning: ConditioningSection = ConditioningSection()
     gate: GateSection = GateSection()
+    depth: DepthSection = DepthSection()
     train: TrainSection = TrainSection()
