@@ -109,7 +109,8 @@ DATA = [
     (
         "name: x\ndata:\n  kind: fast\n  stride: 0\n  hub: y\n  sequence: z",
         [
-            "3: data.kind: expected one of compose, dial, fasta, synthetic, text, got 'fast'; did you mean fasta?",
+            "3: data.kind: expected one of compose, dial, fasta, synthetic, text, got 'fast'; "
+            "did you mean fasta?",
             "4: data.stride: expected a whole number > 0, got 0",
             "6: data.sequence: unknown key; did you mean data.sequences?",
         ],
