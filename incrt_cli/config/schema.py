@@ -262,6 +262,7 @@ class TrainSection(Section):
     batch_size: Positive = 32
     learning_rate: PositiveFloat = 1e-3
     warmup_fraction: Fraction = 0.05
+    decay_fraction: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # of the rest; the rate falls in the last
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
     label_smoothing: Fraction = 0.0
     clip_norm: PositiveFloat = 1.0

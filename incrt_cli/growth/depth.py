@@ -73,23 +73,24 @@ class TaskDepth:
     def __init__(self, settings: DepthSection, gate: GateSection, probe: TaskProbe) -> None:
         self._settings, self._gate, self._probe = settings, gate, probe
         self._start = torch.empty(0)  # losses of the reserved rows (N) when the top layer came
-        self._quiet = 0  # checks since the layer changed or learnt
+        self._quiet = 0  # checks since it stands still
 
     def begin(self, prediction: HeadPrediction) -> None:
         self._start = self._probe.sight.losses
         self._quiet = 0
 
     def look(self, check: Check, changed: bool) -> Deepen | None:
-        self._quiet = 0 if changed or check.learning else self._quiet + 1
-        if self._quiet < self._settings.patience or self._probe.solved(self._gate.solved):
+        # A layer that has not begun to learn stands still too, so only what comes after its gain counts.
+        still = not (changed or check.learning or self._probe.solved(self._gate.solved))
+        self._quiet = self._quiet + 1 if still and self._productive() else 0
+        if self._quiet < self._settings.patience:
             return None
-        losses = self._probe.sight.losses
-        gain = evidence(self._start - losses)
-        if gain.t <= self._gate.critical_t or gain.mean < self._settings.productive * float(
-            self._start.mean()
-        ):
-            return None
-        return Deepen(float(losses.mean()), self._gate.solved * self._probe.initial_loss)
+        return Deepen(float(self._probe.sight.losses.mean()), self._gate.solved * self._probe.initial_loss)
+
+    def _productive(self) -> bool:
+        gain = evidence(self._start - self._probe.sight.losses)
+        share = gain.mean / float(self._start.mean())
+        return gain.t > self._gate.critical_t and share >= self._settings.productive
 
 
 def build_depth_rule(settings: DepthSection, gate: GateSection, probe: TaskProbe | None) -> DepthRule:
