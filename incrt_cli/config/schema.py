@@ -181,7 +181,7 @@ class ComposeData(_DataSection):
     kind: Literal["compose"]
     keys: Annotated[int, Field(ge=2)] = 4  # that a query may ask for
     values: Annotated[int, Field(ge=2)] = 8  # that a key may lead to
-    lean: Annotated[float, Field(ge=0.5, lt=1.0)] = 0.8  # what the first look-up tells about the label
+    lean: Fraction = 0.5  # share of the second look-ups that lead from a value to itself
     examples: Positive = 12000
     compose_seed: Seed = 0
 

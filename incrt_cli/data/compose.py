@@ -3,9 +3,9 @@
     y = second[first[q]]
 
 A sequence is one query token q, then in random order one token (k → m) for each of the `keys` k, with m
-drawn uniformly from `values` middle values, and one token (m → y) for each m, with y = 0 or 1. Given m,
-y = 1 has probability `lean` for even m and 1 − lean for odd m, so a single look-up already brings about
-100 · lean % and has a learning signal of its own; only the composition brings 100 %.
+drawn uniformly from `values` middle values, and one token (m → y) for each m. With probability `lean` y is m,
+else it is drawn from all values, so a single look-up has a learning signal of its own, to find all of m, and
+brings lean + (1 − lean)/values; only the composition brings 100 %.
 
 Two layers with one head each suffice: the query finds m, then y. What a single layer can do, read from the
 query token (`model.pooling: first`): given q, a head's output is Σ_t e^{s(q,t)} v_t / Σ_t e^{s(q,t)}, a
@@ -38,7 +38,6 @@ from incrt_cli.data.summary import lost
 from incrt_cli.errors import UserError
 
 Ints = npt.NDArray[np.int64]
-LABELS = ("0", "1")
 _FIRST = 2  # after padding and unknown
 _SHAPING = {"keys", "values", "lean", "examples", "compose_seed"}
 
@@ -49,12 +48,12 @@ def draw_examples(data: ComposeData) -> tuple[Ints, Ints]:
     keys, values, count = data.keys, data.values, data.examples
     query = rng.integers(0, keys, count)
     first = rng.integers(0, values, (count, keys))
-    chances = np.where(np.arange(values) % 2 == 0, data.lean, 1.0 - data.lean)
-    second = (rng.random((count, values)) < chances).astype(np.int64)
+    drawn = rng.integers(0, values, (count, values))
+    second = np.where(rng.random((count, values)) < data.lean, np.arange(values), drawn)
     pairs = _FIRST + keys
     ends = pairs + keys * values
     tokens = np.concatenate(
-        [pairs + np.arange(keys) * values + first, ends + 2 * np.arange(values) + second], axis=1
+        [pairs + np.arange(keys) * values + first, ends + values * np.arange(values) + second], axis=1
     )
     row = np.arange(count)
     labels = second[row, first[row, query]]
@@ -76,12 +75,12 @@ def encode_compose(data: ComposeData, say: Callable[[str], None]) -> Entry:
         for number, (row, label) in enumerate(zip(tokens, labels.tolist(), strict=True)):
             writer.add(row, label, number, digest(row.tobytes()))
         return {
-            "labels": list(LABELS),
+            "labels": [str(value) for value in range(data.values)],
             "vocabulary_size": vocabulary,
             "tokens": {"read": tokens.size, "lost": 0, "too_long": 0},
         }
 
-    vocabulary = _FIRST + data.keys + data.keys * data.values + 2 * data.values
+    vocabulary = _FIRST + data.keys + data.keys * data.values + data.values**2
     key = {"kind": "compose", **data.model_dump(include=_SHAPING)}
     return get_or_make(cache_folder(data.cache_dir), key, vocabulary, make)
 
