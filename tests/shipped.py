@@ -14,6 +14,7 @@ SMALL_RUN = [
     "gate.check_every=2", "train.epochs=0.5", "train.batch_size=16", "train.device=cpu", "train.threads=1",
 ]  # fmt: skip
 SMALL_GENOMES = ["data.variants=3", "data.genomes=120"]
+FEW_EXAMPLES = ["data.examples=600"]
 
 
 def make_data(folder: Path) -> None:
@@ -42,9 +43,10 @@ def shrink(arguments: list[str]) -> list[str]:
         return arguments
     made = any(name in a for a in arguments for name in ("synthetic", "shift"))
     synthetic = SMALL_GENOMES if made else []
+    drawn = FEW_EXAMPLES if any("compose" in a for a in arguments) else []
     if "--seeds" in arguments:
         arguments[arguments.index("--seeds") + 1] = "0"
-    return [*arguments, *SMALL_RUN, *synthetic]
+    return [*arguments, *SMALL_RUN, *synthetic, *drawn]
 
 
 def _reviews(count: int, seed: int) -> str:

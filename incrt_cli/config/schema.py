@@ -53,13 +53,13 @@ def _checked_region(value: str | None) -> str | None:
 Region = Annotated[str, AfterValidator(_checked_region)]  # 1-based and inclusive, or a gene of data.genes
 
 
-class _ShiftSection(Section):
+class Shift(Section):
     """METHOD §8: from a step on, training reads another distribution. Keys left out stay as they were."""
 
     at: Annotated[float, Field(gt=0.0, lt=1.0)]  # share of the run's steps
 
     @model_validator(mode="after")
-    def _changes_something(self) -> _ShiftSection:
+    def _changes_something(self) -> Shift:
         if not self.changes():
             others = ", ".join(f"data.shift.{key}" for key in type(self).model_fields if key != "at")
             raise ValueError(f"data.shift changes nothing; give one of {others}")
@@ -70,7 +70,7 @@ class _ShiftSection(Section):
         return self.model_dump(exclude={"at"}, exclude_none=True)
 
 
-class GenomeShift(_ShiftSection):
+class GenomeShift(Shift):
     region: Region | None = None  # the same genomes, read elsewhere
 
 
@@ -78,7 +78,7 @@ class SyntheticShift(GenomeShift):
     population_seed: Seed | None = None  # another reference and other variants, of the same names
 
 
-class DialShift(_ShiftSection):
+class DialShift(Shift):
     fillers: Count | None = None
     dial_seed: Seed | None = None  # the same rule, drawn anew: a control, since nothing has changed
 
@@ -219,7 +219,18 @@ class DialData(_DataSection):
         return value
 
 
-Data = Annotated[SyntheticData | FastaData | TextData | DialData, Field(discriminator="kind")]
+class ComposeData(_DataSection):
+    """Sequences whose label takes two look-ups, the second of what the first has found."""
+
+    kind: Literal["compose"]
+    keys: Annotated[int, Field(ge=2)] = 4  # that a query may ask for
+    values: Annotated[int, Field(ge=2)] = 8  # that a key may lead to
+    lean: Fraction = 0.5  # share of the second look-ups that lead from a value to itself
+    examples: Positive = 12000
+    compose_seed: Seed = 0
+
+
+Data = Annotated[SyntheticData | FastaData | TextData | DialData | ComposeData, Field(discriminator="kind")]
 
 
 class ModelSection(Section):
@@ -233,6 +244,7 @@ class ModelSection(Section):
     dropout: Fraction = 0.0
     embedding_dropout: Fraction = 0.0
     positions: bool = True  # learned position embeddings
+    pooling: Literal["mean", "first"] = "mean"  # what is read out: the tokens' mean, or the first token
 
 
 class ConditioningSection(Section):
@@ -283,11 +295,22 @@ class GateSection(Section):
     progress: Fraction = 0.2  # the newest head has learnt when its life's later half brought less than this
 
 
+class DepthSection(Section):
+    """METHOD §7, level 3: layers on top of the ones at the start. Without effect where `gate` is off."""
+
+    enabled: bool = False
+    patience: Positive = 5  # checks without a change in the top layer
+    energy: Annotated[float, Field(gt=0.0)] = 0.10  # theta_d / Gamma0 of that layer; not of significance
+    productive: Fraction = 0.25  # captured share that it has at least; not of significance
+    max_layers: Positive = 4
+
+
 class TrainSection(Section):
     epochs: Annotated[float, Field(gt=0.0, le=1e6)] = 10.0  # may be fractional
     batch_size: Positive = 32
     learning_rate: PositiveFloat = 1e-3
     warmup_fraction: Fraction = 0.05
+    decay_fraction: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # of the rest; the rate falls in the last
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
     label_smoothing: Fraction = 0.0
     clip_norm: PositiveFloat = 1.0
@@ -313,4 +336,5 @@ class Config(Section):
     model: ModelSection = ModelSection()
     conditioning: ConditioningSection = ConditioningSection()
     gate: GateSection = GateSection()
+    depth: DepthSection = DepthSection()
     train: TrainSection = TrainSection()

@@ -10,7 +10,7 @@ import datasets
 import numpy as np
 import numpy.typing as npt
 
-from incrt_cli.config.schema import DialData, FastaData, TextData
+from incrt_cli.config.schema import ComposeData, DialData, FastaData, TextData
 from incrt_cli.data.split import count_duplicates, permuted, require_filled
 from incrt_cli.data.summary import class_counts, lengths_of
 from incrt_cli.data.task import SPLITS, EncodedSplit, Task
@@ -50,7 +50,7 @@ class Parts:
     lookup: npt.NDArray[np.int32] | None = None
 
 
-def assemble(parts: Parts, data: FastaData | TextData | DialData, name: str) -> Task:
+def assemble(parts: Parts, data: FastaData | TextData | DialData | ComposeData, name: str) -> Task:
     """Raises UserError when a split that the config asks for has no record."""
     used = parts.split >= 0
     sizes = {part: int((parts.split == number).sum()) for number, part in enumerate(SPLITS)}

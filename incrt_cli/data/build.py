@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from incrt_cli.config.schema import Data, DialData, FastaData, SyntheticData, TextData
+from incrt_cli.config.schema import ComposeData, Data, DialData, FastaData, SyntheticData, TextData
 from incrt_cli.data.assemble import Columns, Parts, assemble
 from incrt_cli.data.cache import Entry
+from incrt_cli.data.compose import compose_parts, encode_compose
 from incrt_cli.data.dial import dial_parts, encode_dial
 from incrt_cli.data.genome_parts import genome_parts
 from incrt_cli.data.genomes import encode_genomes
@@ -30,6 +31,8 @@ def build_task(data: Data, name: str, say: Say) -> Task:
         parts = _text_parts(data, say)
     elif isinstance(data, DialData):
         parts = _dial_parts(data, say)
+    elif isinstance(data, ComposeData):
+        parts = _compose_parts(data, say)
     else:
         parts = _genome_parts(data, say)
     task = assemble(parts, data, name)
@@ -73,3 +76,9 @@ def _dial_parts(data: DialData, say: Say) -> Parts:
     entry = encode_dial(data, say)
     say(_where(entry))
     return dial_parts(entry, data)
+
+
+def _compose_parts(data: ComposeData, say: Say) -> Parts:
+    entry = encode_compose(data, say)
+    say(_where(entry))
+    return compose_parts(entry, data)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from pydantic import ValidationError
 
-from incrt_cli.config.schema import Data, TextData
+from incrt_cli.config.schema import Data, Shift
 from incrt_cli.data.build import build_task
 from incrt_cli.data.task import Task
 from incrt_cli.errors import UserError
@@ -36,19 +36,27 @@ def build_later(data: Data, earlier: Task, say: Callable[[str], None]) -> Task |
     return later
 
 
+def shift_of(data: Data) -> Shift | None:
+    """`data.shift`; None too for data of a kind that has none."""
+    shift: Shift | None = getattr(data, "shift", None)
+    return shift
+
+
 def later_data(data: Data) -> Data | None:
     """The data section as it is from the shift on. Raises UserError where its keys do not go together."""
-    if isinstance(data, TextData) or data.shift is None:
+    shift = shift_of(data)
+    if shift is None:
         return None
     try:
-        return type(data).model_validate({**data.model_dump(), **data.shift.changes(), "shift": None})
+        return type(data).model_validate({**data.model_dump(), **shift.changes(), "shift": None})
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise UserError(f"data.shift, with {_listed(data)}: {reason}") from error
 
 
 def _listed(data: Data) -> str:
-    changes = {} if isinstance(data, TextData) or data.shift is None else data.shift.changes()
+    shift = shift_of(data)
+    changes = {} if shift is None else shift.changes()
     return ", ".join(f"data.{key} = {value}" for key, value in changes.items())
 
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 import torch
 from torch.optim import Optimizer
 
-from incrt_cli.config.schema import GateSection
+from incrt_cli.config.schema import DepthSection, GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.geometry.operator import DirectionalOperator, directional_operator, energy
 from incrt_cli.geometry.prediction import HeadPrediction
+from incrt_cli.growth.depth import Deepen, build_depth_rule
 from incrt_cli.growth.gate import Absorb, Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.records import Certificate, Check, Event
-from incrt_cli.growth.surgery import add_head, remove_head
+from incrt_cli.growth.surgery import add_head, add_layer, remove_head
 from incrt_cli.growth.variants import build_gate, build_newborn
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.model.layer import Layer
@@ -41,8 +42,16 @@ class _Site:
         return directional_operator(self.moment.value, bank.w_q.detach(), bank.w_k.detach())
 
 
+@dataclass(frozen=True)
+class Depth:
+    """Whether layers may come, and the batches that calibrate one."""
+
+    settings: DepthSection
+    batches: Callable[[], Iterable[Batch]]
+
+
 class GrowthController:
-    """Growth of all layers of `model`.
+    """Growth of all layers of `model`, and of their number where `depth` is given.
 
     Births draw from a generator of their own, so they do not shift dropout.
     """
@@ -54,6 +63,7 @@ class GrowthController:
         settings: GateSection,
         seed: int,
         rows: Rows | None = None,
+        depth: Depth | None = None,
     ) -> None:
         self._model = model
         self._task_probe = TaskProbe(model, rows) if rows is not None else None
@@ -61,6 +71,9 @@ class GrowthController:
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
         self._sites = [self._site(index, layer) for index, layer in enumerate(model.attention_layers)]
+        self._seed, self._depth = seed, depth
+        self._depth_rule = build_depth_rule(depth.settings, settings, self._task_probe) if depth else None
+        self._asks_for_layer = False  # at the last check
 
     def _site(self, index: int, layer: Layer) -> _Site:
         width, device = layer.bank.width, layer.bank.input_projection.device
@@ -71,24 +84,31 @@ class GrowthController:
 
     def calibrate(self, batches: Iterable[Batch]) -> list[HeadPrediction]:
         """Γ⁽⁰⁾ (median over `batches`), thresholds and predictions, one a layer, before the first step."""
-        gammas: list[list[float]] = [[] for _ in self._sites]
+        predictions = self._calibrate(self._sites, batches, step=0)
+        if self._depth_rule is not None:
+            self._depth_rule.begin(predictions[-1])
+        return predictions
+
+    def _calibrate(self, sites: list[_Site], batches: Iterable[Batch], step: int) -> list[HeadPrediction]:
+        gammas: list[list[float]] = [[] for _ in sites]
         device = next(self._model.parameters()).device
         self._model.train()
-        self.observe(True)
+        for site in sites:
+            site.layer.observer = site.moment
         # With dropout, as at every later look: without it Γ⁽⁰⁾ would be larger by what dropout takes away.
         with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
             for batch in batches:
                 self._model(batch.tokens, batch.mask)
-                for site, seen in zip(self._sites, gammas, strict=True):
+                for site, seen in zip(sites, gammas, strict=True):
                     bank = site.layer.bank
                     current = site.moment.fold()
                     seen.append(energy(directional_operator(current, bank.w_q, bank.w_k)))
         self.observe(False)
         if self._task_probe is not None:
-            self._task_probe.look(0)
+            self._task_probe.look(step)
         return [
             site.gate.calibrate(site.operator(), statistics.median(seen), len(site.heads))
-            for site, seen in zip(self._sites, gammas, strict=True)
+            for site, seen in zip(sites, gammas, strict=True)
         ]
 
     def observes(self, step: int) -> bool:
@@ -109,7 +129,7 @@ class GrowthController:
         return step > 0 and step % self._settings.check_every == 0
 
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
-        """One look at every layer; carries out at most one event a layer."""
+        """One look at every layer; carries out at most one event a layer, and at most one layer on top."""
         checks, events = [], []
         if self._task_probe is not None:
             self._task_probe.look(step)
@@ -123,10 +143,55 @@ class GrowthController:
                 events.append(self._absorb(site, op, check, decision, probe))
             elif isinstance(decision, Prune):
                 events.append(self._prune(site, op, check, decision, probe))
+        if self._depth_rule is not None:
+            deepen = self._depth_rule.look(checks[-1], changed=decision is not None)
+            self._asks_for_layer = deepen is not None
+            if deepen is not None and len(self._sites) < self._most_layers:
+                events.append(self._deepen(checks[-1], deepen, probe))
         return checks, events
 
     def certify(self) -> list[Certificate]:
         return [site.gate.certify(site.operator(), len(site.heads)) for site in self._sites]
+
+    @property
+    def deep_enough(self) -> bool | None:
+        """Was no further layer asked for at the last check? None where layers may not come."""
+        return None if self._depth is None else not self._asks_for_layer
+
+    @property
+    def _most_layers(self) -> int:
+        return self._depth.settings.max_layers if self._depth else 0
+
+    def _deepen(self, check: Check, decision: Deepen, probe: Probe) -> Event:
+        assert self._depth is not None and self._depth_rule is not None
+        loss_before = probe()
+        index = len(self._sites)
+        layer = self._model.append_layer(self._seed + index)
+        add_layer(self._optimizer, layer, self._sites[-1].layer)
+        site = self._site(index, layer)
+        self._sites.append(site)
+        (prediction,) = self._calibrate([site], self._depth.batches(), check.step)
+        self._depth_rule.begin(prediction)
+        self._asks_for_layer = False
+        return Event(
+            kind="layer",
+            step=check.step,
+            layer=index,
+            head=site.heads[0],
+            heads=len(site.heads),
+            lambda_max=decision.left,
+            lambda_min=None,
+            theta=decision.theta,
+            phi_g=None,
+            release=None,
+            gamma_before=check.gamma,
+            gamma_after=check.gamma,
+            delta_w=None,
+            loss_before=loss_before,
+            loss_after=probe(),
+            parameters=count_parameters(self._model),
+            prediction=prediction,
+        )
 
     def _grow(
         self, site: _Site, op: DirectionalOperator, check: Check, decision: Grow, probe: Probe

@@ -63,7 +63,7 @@ class Gate(Protocol):
     """The rule of one layer. `heads` is the layer's head count at the time of the call."""
 
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
-        """Fix the thresholds from Γ⁽⁰⁾ and predict the count. Called once, before the first step."""
+        """Fix the thresholds from Γ⁽⁰⁾ and predict the count. Called once, before the layer's first step."""
         ...
 
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:

@@ -5,6 +5,7 @@ Training rows propose a direction; rows that are never trained on judge it and t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ Rows = Callable[[int], Draw]  # what to look at, at a step; on the model's devic
 
 
 class Sight(NamedTuple):
-    """One look: views of every layer, and the loss of each reserved row (N, nats)."""
+    """One look: views of every layer there is by now, and the loss of each reserved row (N, nats)."""
 
     search: list[list[View]]
     judges: list[list[View]]
@@ -54,6 +55,12 @@ class TaskProbe:
     def __init__(self, model: Classifier, rows: Rows) -> None:
         self._model, self._rows = model, rows
         self.sight = Sight([], [], torch.empty(0))  # the last look
+        self.step = 0  # of the last look
+        self.initial_loss = math.nan  # mean over the reserved rows at the first look
+
+    def solved(self, share: float) -> bool:
+        """Is the reserved loss no more than `share` of what it was at the first look?"""
+        return float(self.sight.losses.mean()) <= share * self.initial_loss
 
     def look(self, step: int) -> None:
         """Take `sight` anew; no dropout, and neither weights nor their gradients are touched."""
@@ -69,6 +76,9 @@ class TaskProbe:
             self._model.train(training)
         losses = torch.cat([losses for _, losses in judged])
         self.sight = Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
+        self.step = step
+        if math.isnan(self.initial_loss):
+            self.initial_loss = float(losses.mean())
 
     def _views(self, batch: Batch) -> tuple[list[View], Tensor]:
         taps = [_Tap() for _ in self._model.attention_layers]

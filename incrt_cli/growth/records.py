@@ -1,11 +1,13 @@
-"""What growth reports: events (births, prunes), checks, certificates. All are plain data."""
+"""What growth reports: events (births, prunes, layers), checks, certificates. All are plain data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-EventKind = Literal["birth", "capture", "prune", "prune_undone"]
+from incrt_cli.geometry.prediction import HeadPrediction
+
+EventKind = Literal["birth", "capture", "prune", "prune_undone", "layer"]
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Event:
-    """A birth, a prune, or the capture of a further plane by a head that is there.
+    """A birth, a prune, the capture of a further plane by a head that is there, or a layer.
 
-    `delta_w` is at fixed C and M_a (Theorem 6); losses: one training batch, nats.
+    `delta_w` is at fixed C and M_a (Theorem 6). Losses: one training batch, nats. Of a layer, `theta` is what
+    its rule compared with (growth/depth.py) and `lambda_max` what exceeded it; `head` is its first, and
+    `prediction` says how many it should grow.
     """
 
     kind: EventKind
@@ -60,6 +64,7 @@ class Event:
     loss_before: float
     loss_after: float
     parameters: int  # of the whole model, after the event
+    prediction: HeadPrediction | None = None  # of a layer, from its own calibration
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ class SignificanceGate:
         self._settings, self._layer, self._generator, self._probe = settings, layer, generator, probe
         self._capture = empty_capture(width)
         self._progress = Progress(settings.settle, settings.progress, settings.critical_t)
-        self._initial_loss = 0.0
         self._warm: Direction | None = None
         self._newest: tuple[int, torch.Tensor] | None = None  # head and plane, until it is given up
         self._looks: list[
@@ -46,8 +45,7 @@ class SignificanceGate:
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
         """Predict what a model that never learns would grow: one head a significant direction, greedily."""
         losses = self._probe.sight.losses
-        self._progress.begin(0, losses)
-        self._initial_loss = float(losses.mean())
+        self._progress.begin(self._probe.step, losses)
         capture, planes = self._capture, 0
         direction, first = self._search(capture)
         found = first
@@ -154,7 +152,7 @@ class SignificanceGate:
         Demand at single steps is noisy, and the more often it is looked at the higher its maximum.
         """
         # Residuals of a solved task are tiny but agree, so significance alone would never end.
-        if float(self._probe.sight.losses.mean()) <= self._settings.solved * self._initial_loss:
+        if self._probe.solved(self._settings.solved):
             return False
         life = self._progress.life
         window = min(life / 2, 2 * self._settings.settle)

@@ -1,4 +1,4 @@
-"""Adding and removing heads of a bank while its optimiser keeps running.
+"""Adding and removing heads of a bank, and adding a layer, while the optimiser keeps running.
 
 Old heads keep their weights, corrections and optimiser moments bit for bit; a newborn starts with zero
 moments.
@@ -36,6 +36,15 @@ def remove_head(bank: HeadBank, optimizer: Optimizer, index: int) -> None:
         _replace(bank, optimizer, name, lambda old: old[kept], lambda old: old[kept])
     if bank.correction is not None:
         bank.correction = bank.correction[kept]
+
+
+def add_layer(optimizer: Optimizer, layer: nn.Module, below: nn.Module) -> None:
+    """Train `layer` too, each parameter with the settings (weight decay, say) of its like in `below`."""
+    like = dict(below.named_parameters())
+    for name, parameter in layer.named_parameters():
+        for group in optimizer.param_groups:
+            if any(other is like[name] for other in group["params"]):
+                group["params"].append(parameter)
 
 
 def _append(rows: Tensor) -> Edit:

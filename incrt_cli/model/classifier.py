@@ -1,9 +1,9 @@
-"""The sequence classifier: embedding, layers, masked mean, linear read-out."""
+"""The sequence classifier: embedding, layers, masked mean or first token, linear read-out."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,7 @@ class Architecture:
     dropout: float = 0.0
     embedding_dropout: float = 0.0
     conditioning: Conditioning | None = None
+    pooling: Literal["mean", "first"] = "mean"
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "heads": list(self.heads)}
@@ -51,10 +52,7 @@ class Classifier(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.positions = nn.Parameter(torch.randn(a.max_tokens, a.width) * 0.02) if a.positions else None
         self.embedding_dropout = nn.Dropout(a.embedding_dropout)
-        self.layers = nn.ModuleList(
-            Layer(a.width, a.head_width, a.value_width, heads, a.ffn_multiplier, a.dropout, a.conditioning)
-            for heads in a.heads
-        )
+        self.layers = nn.ModuleList(self._layer(heads) for heads in a.heads)
         self.norm = nn.LayerNorm(a.width)
         self.readout = nn.Linear(a.width, a.classes)
         nn.init.zeros_(self.readout.bias)
@@ -72,6 +70,24 @@ class Classifier(nn.Module):
     def attention_layers(self) -> list[Layer]:
         return [layer for layer in self.layers if isinstance(layer, Layer)]
 
+    def append_layer(self, seed: int) -> Layer:
+        """Put a layer with one head on top that changes nothing yet (METHOD §7).
+
+        Its weights follow `seed` alone. Its parameters are new: an optimiser has to be told of them.
+        """
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # made on the CPU, so dropout on any device goes on as it would
+            torch.default_generator.manual_seed(seed)
+            layer = self._layer(heads=1)
+        layer.make_identity()
+        self.layers.append(layer.to(self.readout.weight).train(self.training))
+        return layer
+
+    def _layer(self, heads: int) -> Layer:
+        a = self._architecture
+        return Layer(a.width, a.head_width, a.value_width, heads, a.ffn_multiplier, a.dropout, a.conditioning)
+
     def forward(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
         """Logits B × c; `mask` B × n is True at real tokens, None where no token is padding."""
         x = self.embedding(tokens)
@@ -80,7 +96,10 @@ class Classifier(nn.Module):
         x = self.embedding_dropout(x)
         for layer in self.layers:
             x = layer(x, mask)
-        logits: Tensor = self.readout(masked_mean(self.norm(x), mask))
+        x = self.norm(x)
+        logits: Tensor = self.readout(
+            x[:, 0] if self._architecture.pooling == "first" else masked_mean(x, mask)
+        )
         return logits
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from incrt_cli.geometry.conditioning import Conditioning
@@ -47,8 +48,17 @@ class Layer(nn.Module):
         x = x + self.dropout(heads)
         return x if self.ffn is None else x + self.ffn(x)
 
+    @torch.no_grad()
+    def make_identity(self) -> None:
+        """Zero what each block writes: W_O, and the last linear map of the feed-forward."""
+        self.bank.output_projection.zero_()
+        if self.ffn is not None:
+            last = [module for module in self.ffn if isinstance(module, nn.Linear)][-1]
+            last.weight.zero_()
+            last.bias.zero_()
 
-def _feed_forward(width: int, hidden: int, dropout: float) -> nn.Module:
+
+def _feed_forward(width: int, hidden: int, dropout: float) -> nn.Sequential:
     return nn.Sequential(
         nn.LayerNorm(width),
         nn.Linear(width, hidden),

@@ -109,6 +109,7 @@ def _unfit(run: Run) -> str | None:
         "permuted labels": permuted_labels(run) is not False,
         "frozen model": train.get("frozen") is True,
         "random directions at birth": gate.get("birth") == "random",
+        "layers came, which were not predicted": row["layers"] != row["layers_start"],
         "another gate than the paper's": gate.get("variant", "paper") != "paper",
         "no k_law or no heads recorded": not (row["k_law"] or 0) > 0 or not (row["heads"] or 0) > 0,
     }

@@ -9,6 +9,7 @@ from typing import Any
 from incrt_cli.report.complexity import growth_table
 from incrt_cli.report.conditioning import conditioning_table
 from incrt_cli.report.controls import controls_tables
+from incrt_cli.report.depth import depth_table
 from incrt_cli.report.published import published_table
 from incrt_cli.report.results import cost_table, heads_table, results_table, stop_table
 from incrt_cli.report.rows import rows_to_csv, run_row
@@ -25,7 +26,8 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
     tables: list[Table | None] = []
     if complete:
         tables += controls_tables(complete)
-        tables += [table(complete) for table in (results_table, heads_table, stop_table, cost_table)]
+        tables += [table(complete) for table in (results_table, heads_table, stop_table, depth_table)]
+        tables.append(cost_table(complete))
         if len(complete) == 1:
             tables += shift_tables(complete[0])
             single = (

@@ -19,11 +19,13 @@ def run_row(run: Run) -> Row:
     """The figures of one run; a figure that the folder does not hold is None, never zero.
 
     Fractions lie in 0–1. `ratio` is heads / `k_law` (METHOD §5), `accuracy_se` the binomial standard
-    error of `accuracy` over `test_records`.
+    error of `accuracy` over `test_records`. `k_law` and its like count the heads of the layers at the
+    start, so there is no `ratio` where layers came.
     """
     result, prediction = run.result or {}, run.prediction or {}
     accuracy, records = number(result, "accuracy"), number(result, "test_records")
     heads, k_law = number(result, "heads"), number(prediction, "k_law")
+    layers, layers_start = number(result, "layers"), number(result, "layers_start")
     return {
         "name": run.name,
         "status": run.status,
@@ -33,7 +35,7 @@ def run_row(run: Run) -> Row:
         "k_law": k_law,
         "k_greedy": number(prediction, "k_greedy"),
         "k_bound": number(prediction, "k_bound"),
-        "ratio": quotient(heads, k_law),
+        "ratio": quotient(heads, k_law) if layers == layers_start else None,
         "parameters": number(result, "parameters"),
         "steps": number(result, "steps"),
         "seconds": number(result, "seconds"),
@@ -56,6 +58,9 @@ def run_row(run: Run) -> Row:
         "seed": run_seed(run),
         "path": str(run.path),
         "problems": list(run.problems),
+        "layers": layers,
+        "layers_start": layers_start,
+        "heads_per_layer": numbers(result, "heads_per_layer"),
     }
 
 
@@ -112,6 +117,12 @@ def entries(values: Mapping[str, Any] | None, key: str) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def numbers(values: Mapping[str, Any] | None, key: str) -> list[Any]:
+    """The finite numbers in the list below `key`."""
+    value = (values or {}).get(key)
+    return [item for item in value if finite(item) is not None] if isinstance(value, list) else []
+
+
 def quotient(numerator: float | None, denominator: float | None) -> float | None:
     return numerator / denominator if numerator is not None and denominator else None
 
@@ -136,4 +147,4 @@ def run_seed(run: Run) -> int | None:
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "; ".join(value) if isinstance(value, list) else value
+    return "; ".join(map(str, value)) if isinstance(value, list) else value

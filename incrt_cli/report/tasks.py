@@ -10,7 +10,11 @@ from incrt_cli.report.rows import section
 from incrt_cli.rundir import Run
 
 # What makes generated data another task; its seed and the number of records only draw it anew.
-_GENERATED = {"synthetic": ("variants", "variants"), "dial": ("lookups", "look-ups")}
+_GENERATED = {
+    "synthetic": ("variants", "variants"),
+    "dial": ("lookups", "look-ups"),
+    "compose": ("values", "middle values"),
+}
 
 
 class Source(NamedTuple):

@@ -179,7 +179,13 @@ class Loop:
         settings = self._settings
         if settings.frozen:
             return 0.0  # AdamW then leaves every weight as it is, weight decay included
-        return learning_rate(self.steps, self.total_steps, settings.learning_rate, settings.warmup_fraction)
+        return learning_rate(
+            self.steps,
+            self.total_steps,
+            settings.learning_rate,
+            settings.warmup_fraction,
+            settings.decay_fraction,
+        )
 
     def _epoch(self) -> float:
         return self.steps / self.stream.batches_per_epoch

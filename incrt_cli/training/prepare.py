@@ -17,7 +17,7 @@ from incrt_cli.data.task import Batch, EncodedSplit, Task
 from incrt_cli.errors import UserError
 from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.geometry.prediction import HeadPrediction
-from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.controller import Depth, GrowthController
 from incrt_cli.growth.probe import Draw, Rows
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.training.conditioning import sample, saturated_layers
@@ -70,8 +70,13 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
         if config.gate.variant == "significance":
             task, judges = set_apart(task, config.gate.probe_rows, config.seed)
             rows = drawer(task.splits["train"], judges, config, device)
-        controller = GrowthController(model, optimizer, config.gate, config.seed, rows)
-        predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
+
+        def batches() -> Iterator[Batch]:
+            return _calibration_batches(config, task, device)
+
+        depth = Depth(config.depth, batches) if config.depth.enabled else None
+        controller = GrowthController(model, optimizer, config.gate, config.seed, rows, depth)
+        predictions = tuple(controller.calibrate(batches()))
     return Prepared(config, device, task, model, optimizer, controller, predictions, later)
 
 
@@ -127,6 +132,7 @@ def build_model(config: Config, task: Task) -> Classifier:
             dropout=shape.dropout,
             embedding_dropout=shape.embedding_dropout,
             conditioning=_conditioning(config.conditioning),
+            pooling=shape.pooling,
         )
     )
 

@@ -104,6 +104,9 @@ def _result(
         "baseline": asdict(baseline) if baseline else None,
         "heads": sum(model.head_counts),
         "heads_per_layer": model.head_counts,
+        "layers": len(model.head_counts),
+        "layers_start": config.model.layers,
+        "layer_steps": [event.step for event in loop.events if event.kind == "layer"],
         "births": kinds["birth"],
         "prunes": kinds["prune"],
         "parameters": count_parameters(model),
@@ -115,7 +118,7 @@ def _result(
         "permuted_labels": config.data.permute_labels,
         "growing": config.gate.enabled,
         **_shift(prepared, loop, tested),
-        **_growth(prepared),
+        **_growth(prepared, loop),
     }
 
 
@@ -153,10 +156,11 @@ def _shift(prepared: Prepared, loop: Loop, tested: Predictions) -> dict[str, Any
     return {"shift": {"step": loop.stream.shift_step, "populations": scores}}
 
 
-def _growth(prepared: Prepared) -> dict[str, Any]:
+def _growth(prepared: Prepared, loop: Loop) -> dict[str, Any]:
     """Certificates, and what they say together; all null for a static model."""
     certificates = prepared.controller.certify() if prepared.controller else []
-    steps = [c.last_event_step for c in certificates if c.last_event_step is not None]
+    deep_enough = prepared.controller.deep_enough if prepared.controller else None
+    steps = [event.step for event in loop.events if event.kind != "prune_undone"]
 
     def everywhere(test: str) -> bool | None:
         found = [getattr(c, test) for c in certificates]
@@ -166,6 +170,7 @@ def _growth(prepared: Prepared) -> dict[str, Any]:
         "certificate": [asdict(certificate) for certificate in certificates],
         "sufficient": everywhere("sufficient"),
         "minimal": everywhere("minimal"),
-        "stopped_by_itself": everywhere("stopped_by_itself"),
+        "deep_enough": deep_enough,
+        "stopped_by_itself": everywhere("stopped_by_itself") and deep_enough is not False,
         "last_event_step": max(steps, default=None),
     }

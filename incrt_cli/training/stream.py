@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from incrt_cli.config.schema import Config, TextData
+from incrt_cli.config.schema import Config
 from incrt_cli.data.batches import epoch_batches
+from incrt_cli.data.shift import shift_of
 from incrt_cli.data.task import EncodedSplit, Task
 
 Ints = npt.NDArray[np.int64]
@@ -29,10 +30,10 @@ class Stream:
         self.batches_per_epoch = self._batches[0]
         self.total_steps = math.ceil(config.train.epochs * self.batches_per_epoch)
         self.shift_step = self.total_steps
-        if len(self.tasks) > 1 and not isinstance(config.data, TextData) and config.data.shift:
+        if len(self.tasks) > 1 and (shift := shift_of(config.data)):
             # Both sides get a step, however early or late the shift, where there are two.
             last = max(self.total_steps - 1, 0)
-            self.shift_step = min(max(round(config.data.shift.at * self.total_steps), 1), last)
+            self.shift_step = min(max(round(shift.at * self.total_steps), 1), last)
         self._order: tuple[tuple[int, int], list[Ints]] = ((-1, -1), [])
 
     @property

@@ -86,7 +86,7 @@ DATA = [
     ("name: a/b\ndata: {kind: synthetic}", [f"1: name: {NAME}, got 'a/b'"]),
     (
         "name: x\ndata: {}",
-        ["2: data.kind: required key is missing; expected one of dial, fasta, synthetic, text"],
+        ["2: data.kind: required key is missing; expected one of compose, dial, fasta, synthetic, text"],
     ),
     ("name: x\ndata: [1]", ["2: data: expected a section with keys below it, got a list"]),
     (
@@ -109,7 +109,8 @@ DATA = [
     (
         "name: x\ndata:\n  kind: fast\n  stride: 0\n  hub: y\n  sequence: z",
         [
-            "3: data.kind: expected one of dial, fasta, synthetic, text, got 'fast'; did you mean fasta?",
+            "3: data.kind: expected one of compose, dial, fasta, synthetic, text, got 'fast'; "
+            "did you mean fasta?",
             "4: data.stride: expected a whole number > 0, got 0",
             "6: data.sequence: unknown key; did you mean data.sequences?",
         ],

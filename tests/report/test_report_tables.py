@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from incrt_cli.report.depth import depth_table
 from incrt_cli.report.published import SST2, published_table, published_task
 from incrt_cli.report.render import report_tables
 from incrt_cli.report.results import cost_table, heads_table, results_table, stop_table
@@ -157,3 +158,18 @@ def test_other_texts_and_permuted_labels_have_no_published_counterpart(make_run)
 def test_markdown_keeps_one_line_per_row_whatever_a_name_holds():
     text = to_markdown([Table("T", ("run", "x"), (("a|b\nc", "1"),), ("note",))])
     assert text == "## T\n\n| run | x |\n|---|---:|\n| a\\|b c | 1 |\n\nnote\n"
+
+
+def test_the_depth_table_has_only_runs_in_which_layers_may_come(make_run) -> None:
+    flat = make_run()
+    deep = make_run(
+        layers=3, layers_start=1, heads_per_layer=[4, 2, 1], layer_steps=[400, 1200], deep_enough=True
+    )
+    assert depth_table([flat]) is None
+    (row,) = depth_table([flat, deep]).rows
+    assert row[1:] == ("1", "3", "4, 2, 1", "400, 1,200", "yes")
+
+
+def test_there_is_no_ratio_to_a_prediction_of_fewer_layers(make_run) -> None:
+    assert run_row(make_run(layers=1, layers_start=1))["ratio"] == pytest.approx(12 / 14.4)
+    assert run_row(make_run(layers=2, layers_start=1))["ratio"] is None

@@ -16,6 +16,14 @@ def test_warm_up_is_linear_then_a_cosine_falls_to_zero() -> None:
     assert 0.0 < rates[99] < 0.001
 
 
+def test_a_shorter_decay_keeps_the_peak_until_it_starts() -> None:
+    rates = [learning_rate(step, 100, 1.0, 0.1, decay_fraction=0.5) for step in range(100)]
+    assert rates[10:56] == [1.0] * 46
+    assert all(earlier > later for earlier, later in zip(rates[55:], rates[56:], strict=False))
+    assert 0.0 < rates[99] < 0.002
+
+
+@pytest.mark.parametrize("decay_fraction", [0.1, 1.0])
 @pytest.mark.parametrize("total", [1, 2, 3])
-def test_the_shortest_runs_have_positive_rates(total: int) -> None:
-    assert all(learning_rate(step, total, 1.0, 0.5) > 0.0 for step in range(total))
+def test_the_shortest_runs_have_positive_rates(total: int, decay_fraction: float) -> None:
+    assert all(learning_rate(step, total, 1.0, 0.5, decay_fraction) > 0.0 for step in range(total))
