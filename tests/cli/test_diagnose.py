@@ -90,7 +90,7 @@ def test_a_run_is_diagnosed_as_it_was_saved(finished: Path, capsys: pytest.Captu
     recorded = read_run(finished / "run")
     assert found["trained"] and found["heads"] == recorded.result["heads"]
     assert found["captured"] == 2 * (found["heads"] - 1)
-    assert f"the motors of {found['heads'] - 1} grown heads" in found["captured_from"]
+    assert f"the heads that own its {found['heads'] - 1} planes" in found["captured_from"]
     last = [row for row in recorded.metrics if row["kind"] == "evaluation"][-1]
     assert found["judged_on"] == last["split"] == "validation"
     assert found["loss"] == pytest.approx(last["loss"], rel=1e-4)
