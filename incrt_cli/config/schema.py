@@ -228,6 +228,9 @@ class GateSection(Section):
     max_heads: Positive | None = None  # per layer
     # significance alone: what a head that does not exist yet could do for rows that are never trained on
     probe_rows: Positive = 1024  # reserved, at most a fifth of the training records
+    until: Annotated[float, Field(gt=0.0, le=1.0)] = (
+        0.6  # of the steps; then reserved rows are trained on too
+    )
     search_rows: Positive = 1024  # training rows that propose a direction at a check
     critical_t: PositiveFloat = 3.5
     settle: Positive = 100  # steps that a newborn has at least
@@ -240,6 +243,7 @@ class TrainSection(Section):
     batch_size: Positive = 32
     learning_rate: PositiveFloat = 1e-3
     warmup_fraction: Fraction = 0.05
+    decay_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0  # of the steps, at the end: rate falls to 0
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
     label_smoothing: Fraction = 0.0
     clip_norm: PositiveFloat = 1.0

@@ -21,7 +21,11 @@ from incrt_cli.geometry.functional import Thresholds
 
 @dataclass(frozen=True)
 class HeadPrediction:
-    """Prediction for one layer; `eigenvalues` is the spectrum of A⁽⁰⁾ it rests on, ascending."""
+    """Prediction for one layer; `eigenvalues` is the spectrum of A⁽⁰⁾ it rests on, ascending.
+
+    `k_demand` [ours]: heads that a gate which asks the task would grow on a model that never learns; None
+    for other gates.
+    """
 
     kappa: float
     gamma: float
@@ -32,6 +36,7 @@ class HeadPrediction:
     k_greedy: int
     k_bound: int
     eigenvalues: tuple[float, ...]
+    k_demand: int | None = None
 
 
 def predict_heads(eigenvalues: Tensor, gamma: float, limits: Thresholds, heads: int = 1) -> HeadPrediction:

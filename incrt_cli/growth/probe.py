@@ -55,20 +55,23 @@ class TaskProbe:
         self._model, self._rows = model, rows
         self.sight = Sight([], [], torch.empty(0))  # the last look
 
-    def look(self, step: int) -> None:
-        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched."""
+    def look(self, step: int, search: bool = True) -> None:
+        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched.
+
+        Without `search` there is nothing in it to seek a direction on.
+        """
         training = self._model.training
         self._model.eval()
         try:
             draw = self._rows(step)
-            search = [self._views(batch)[0] for batch in draw.search]
+            searched = [self._views(batch)[0] for batch in draw.search] if search else []
             judged = [self._views(batch) for batch in draw.judges]
         finally:
             for layer in self._model.attention_layers:
                 layer.tap = None
             self._model.train(training)
         losses = torch.cat([losses for _, losses in judged])
-        self.sight = Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
+        self.sight = Sight(_by_layer(searched), _by_layer([views for views, _ in judged]), losses)
 
     def _views(self, batch: Batch) -> tuple[list[View], Tensor]:
         taps = [_Tap() for _ in self._model.attention_layers]

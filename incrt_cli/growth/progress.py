@@ -8,6 +8,11 @@ from torch import Tensor
 from incrt_cli.geometry.demand import Evidence, evidence
 
 
+def interval(settle: int) -> int:
+    """Steps between two decisions: half of what a newborn has at least, so that every life has two halves."""
+    return max(1, settle // 2)
+
+
 class Progress:
     """Losses since the last birth (or the start), row by row.
 
@@ -25,6 +30,11 @@ class Progress:
 
     def add(self, step: int, losses: Tensor) -> None:
         self._seen.append((step, losses))
+
+    @property
+    def loss(self) -> float:
+        """Mean over the reserved rows, at the last decision."""
+        return float(self._seen[-1][1].mean())
 
     @property
     def life(self) -> int:

@@ -13,8 +13,8 @@ from incrt_cli.rundir import Run
 PLANES_SHOWN = 8
 _DIRECTIONS_NOTE = "λ_max and λ_min: the strongest directions that no head has captured; κ: Γ / λ_max."
 _HEAD_KEYS = (
-    "name", "seed", "k_law", "k_greedy", "k_bound", "observed", "ratio", "prediction_before_first_step",
-    "status", "permuted_labels",
+    "name", "seed", "k_law", "k_greedy", "k_bound", "k_demand", "observed", "ratio",
+    "prediction_before_first_step", "status", "permuted_labels",
 )  # fmt: skip
 
 
@@ -30,7 +30,8 @@ def head_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def observed_table(runs: Sequence[Run]) -> Table:
     """`head_rows` as a table."""
     columns = (
-        "run", "seed", "k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first", "status",
+        "run", "seed", "k_law", "k_greedy", "k_bound", "k_demand", "heads", "heads / k_law",
+        "predicted first", "status",
     )  # fmt: skip
     lines = tuple(
         (
@@ -39,6 +40,7 @@ def observed_table(runs: Sequence[Run]) -> Table:
             decimal(row["k_law"]),
             whole(row["k_greedy"]),
             whole(row["k_bound"]),
+            whole(row["k_demand"]),
             whole(row["observed"]),
             decimal(row["ratio"], 2),
             predicted_first(row),
@@ -58,7 +60,7 @@ def prediction_tables(prediction: Mapping[str, Any]) -> list[Table]:
     if not layers:
         note = "The model is static: it keeps its heads, so there is nothing to predict."
         return [Table("Predicted heads", (), (), (note,))]
-    columns = ("layer", "κ", "Γ", "λ_max", "λ_min", "θ", "k_law", "k_greedy", "k_bound")
+    columns = ("layer", "κ", "Γ", "λ_max", "λ_min", "θ", "k_law", "k_greedy", "k_bound", "k_demand")
     lines = [_layer_line(layer) for layer in layers]
     if len(layers) > 1:
         lines.append(("all", "", "", "", "", "", *_counts(prediction)))
@@ -79,6 +81,7 @@ def _counts(values: Mapping[str, Any]) -> tuple[str, ...]:
         decimal(number(values, "k_law")),
         whole(number(values, "k_greedy")),
         whole(number(values, "k_bound")),
+        whole(number(values, "k_demand")),
     )
 
 

@@ -10,7 +10,8 @@ from incrt_cli.rundir import Run
 
 COUNT_NOTES = (
     "k_law: κ² ln(Γ/θ), the paper's law with its constant taken as 1; k_greedy: heads that a frozen operator "
-    "would grow; k_bound: an upper bound for a frozen operator, which training can exceed.",
+    "would grow; k_bound: an upper bound for a frozen operator, which training can exceed; k_demand: heads that "
+    "gate.variant significance would grow if the demand before the first step were all there ever is.",
     "Γ: all the energy left uncaptured; θ: what a direction must exceed for a birth. At most one head a "
     "layer is born per check, so steps / gate.check_every bounds the births of a layer too.",
 )
@@ -77,13 +78,14 @@ def cost_table(runs: Sequence[Run]) -> Table:
 
 def heads_table(runs: Sequence[Run]) -> Table:
     """Heads predicted before the first step (METHOD §5) beside the heads grown."""
-    columns = ("run", "k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first")
+    columns = ("run", "k_law", "k_greedy", "k_bound", "k_demand", "heads", "heads / k_law", "predicted first")
     lines = tuple(
         (
             run_label(row),
             decimal(row["k_law"]),
             whole(row["k_greedy"]),
             whole(row["k_bound"]),
+            whole(row["k_demand"]),
             whole(row["heads"]),
             decimal(row["ratio"], 2),
             predicted_first(row),

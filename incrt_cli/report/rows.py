@@ -51,6 +51,7 @@ def run_row(run: Run) -> Row:
         "growing": flag(result, "growing"),
         "stopped_by_itself": flag(result, "stopped_by_itself"),
         "last_event_step": number(result, "last_event_step"),
+        "k_demand": number(prediction, "k_demand"),
         "prediction_before_first_step": _predicted_first(prediction, result),
         "permuted_labels": permuted_labels(run),
         "seed": run_seed(run),

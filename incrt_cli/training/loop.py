@@ -7,11 +7,9 @@ import time
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
-from incrt_cli.data.batches import epoch_batches
 from incrt_cli.data.task import Batch, EncodedSplit
 from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
@@ -20,6 +18,7 @@ from incrt_cli.rundir import RunWriter, utc_now
 from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.device import precision, to_device
 from incrt_cli.training.evaluation import class_scores, macro_f1, predict
+from incrt_cli.training.feed import Feed, Phase
 from incrt_cli.training.optimizer import set_learning_rate
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
@@ -43,6 +42,12 @@ class Loop:
         self._train = prepared.task.splits["train"]
         self.batches_per_epoch = math.ceil(len(self._train) / self._settings.batch_size)
         self.total_steps = math.ceil(self._settings.epochs * self.batches_per_epoch)
+        self._growth_ends = self.total_steps
+        phases = [Phase(0, self._train)]
+        if prepared.growth_rows is not None:
+            self._growth_ends = math.ceil(prepared.config.gate.until * self.total_steps)
+            phases = [Phase(0, prepared.growth_rows), Phase(self._growth_ends, self._train)]
+        self._feed = Feed(phases, self._settings.batch_size, prepared.config.seed)
         self._evaluate_every = max(1, round(self._settings.evaluate_every * self.batches_per_epoch))
         self.steps = 0
         self.events: list[Event] = []
@@ -57,14 +62,8 @@ class Loop:
         """Train to the end; returns seconds. Raises DivergedError: keep `last_good` then."""
         self._started = time.perf_counter()
         self._evaluate(loss=float("nan"))
-        epoch = 0
         while self.steps < self.total_steps:
-            order = epoch_batches(
-                self._train.lengths, self._settings.batch_size, self._prepared.config.seed, epoch
-            )
-            for indices in order[: self.total_steps - self.steps]:
-                self._step(indices)
-            epoch += 1
+            self._step()
         return time.perf_counter() - self._started
 
     @property
@@ -72,14 +71,14 @@ class Loop:
         """The model at the last evaluation whose loss was finite."""
         return self._last_good or snapshot(self.steps, self._prepared.model)
 
-    def _step(self, indices: np.ndarray) -> None:
+    def _step(self) -> None:
         if self.first_step_at is None:
             self.first_step_at = utc_now()
-        batch = to_device(self._train.batch(indices), self._prepared.device)
+        batch = to_device(self._feed.batch(self.steps), self._prepared.device)
         loss = self._update(batch)
         self.steps += 1
         controller = self._prepared.controller
-        if controller is not None and controller.checks(self.steps):
+        if controller is not None and self.steps <= self._growth_ends and controller.checks(self.steps):
             self._record(*controller.check(self.steps, lambda: self._probe(batch)))
         self._losses.append(loss)
         self._reporter.step(self._status(float(loss)))
@@ -179,7 +178,13 @@ class Loop:
         settings = self._settings
         if settings.frozen:
             return 0.0  # AdamW then leaves every weight as it is, weight decay included
-        return learning_rate(self.steps, self.total_steps, settings.learning_rate, settings.warmup_fraction)
+        return learning_rate(
+            self.steps,
+            self.total_steps,
+            settings.learning_rate,
+            settings.warmup_fraction,
+            settings.decay_fraction,
+        )
 
     def _epoch(self) -> float:
         return self.steps / self.batches_per_epoch

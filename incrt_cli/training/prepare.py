@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,10 @@ from incrt_cli.training.optimizer import build_optimizer
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model ready for its first step; `controller` and `predictions` are absent for a static model."""
+    """A model ready for its first step; `controller` and `predictions` are absent for a static model.
+
+    `growth_rows`: the training rows while growth lasts, without those reserved for a gate that asks the task.
+    """
 
     config: Config
     device: torch.device
@@ -34,6 +37,7 @@ class Prepared:
     optimizer: torch.optim.Optimizer
     controller: GrowthController | None
     predictions: tuple[HeadPrediction, ...]
+    growth_rows: EncodedSplit | None = None
 
     def parameters_at(self, heads: int) -> int:
         """Parameter count if the model had `heads` heads in all."""
@@ -51,14 +55,16 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     optimizer = build_optimizer(model, config.train)
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
+    growth_rows: EncodedSplit | None = None
     if config.gate.enabled:
         rows = None
         if config.gate.variant == "significance":
-            task, judges = set_apart(task, config.gate.probe_rows, config.seed)
-            rows = drawer(task.splits["train"], judges, config, device)
+            growth_rows, judges = set_apart(task.splits["train"], config.gate.probe_rows, config.seed)
+            rows = drawer(growth_rows, judges, config, device)
         controller = GrowthController(model, optimizer, config.gate, config.seed, rows)
-        predictions = tuple(controller.calibrate(_calibration_batches(config, task, device)))
-    return Prepared(config, device, task, model, optimizer, controller, predictions)
+        batches = _calibration_batches(config, growth_rows or task.splits["train"], device)
+        predictions = tuple(controller.calibrate(batches))
+    return Prepared(config, device, task, model, optimizer, controller, predictions, growth_rows)
 
 
 def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None]) -> None:
@@ -71,15 +77,13 @@ def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None
         )
 
 
-def set_apart(task: Task, rows: int, seed: int) -> tuple[Task, EncodedSplit]:
-    """`task` without some training records, and those: about `rows` rows, windows of a record together."""
-    train = task.splits["train"]
+def set_apart(train: EncodedSplit, rows: int, seed: int) -> tuple[EncodedSplit, EncodedSplit]:
+    """`train` without some records, and those: about `rows` rows, windows of a record together."""
     records = np.unique(train.records)
     count = min(round(len(records) * rows / len(train)), len(records) // 5)
     chosen = np.random.default_rng([seed, 1]).permutation(records)[:count]
     held = np.isin(train.records, chosen)
-    splits = {**task.splits, "train": train.subset(np.flatnonzero(~held))}
-    return replace(task, splits=splits), train.subset(np.flatnonzero(held))
+    return train.subset(np.flatnonzero(~held)), train.subset(np.flatnonzero(held))
 
 
 def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: torch.device) -> Rows:
@@ -128,11 +132,12 @@ def prediction_json(predictions: tuple[HeadPrediction, ...]) -> dict[str, Any]:
     layers = [{"layer": index, **vars(layer)} for index, layer in enumerate(predictions)]
     names = ("k_law", "k_greedy", "k_bound")
     totals = {name: sum(layer[name] for layer in layers) if layers else None for name in names}
-    return {"layers": layers, **totals}
+    demands = [layer.k_demand for layer in predictions]
+    asked = sum(demand for demand in demands if demand is not None) if None not in demands else None
+    return {"layers": layers, **totals, "k_demand": asked if layers else None}
 
 
-def _calibration_batches(config: Config, task: Task, device: torch.device) -> Iterator[Batch]:
-    train = task.splits["train"]
+def _calibration_batches(config: Config, train: EncodedSplit, device: torch.device) -> Iterator[Batch]:
     order = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)
     for indices in order[: config.gate.calibration_batches]:
         yield to_device(train.batch(indices), device)

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 
 
-def learning_rate(step: int, total: int, peak: float, warmup_fraction: float) -> float:
-    """Rate at `step` (0 … total − 1): linear warm-up to `peak`, then a cosine to zero."""
+def learning_rate(
+    step: int, total: int, peak: float, warmup_fraction: float, decay_fraction: float = 1.0
+) -> float:
+    """Rate at `step` (0 … total − 1): linear warm-up to `peak`, held there, then a cosine to zero.
+
+    The cosine takes the last `decay_fraction` of the steps, or all after the warm-up if those are fewer.
+    """
     warmup = round(total * warmup_fraction)
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
-    progress = (step - warmup) / max(1, total - warmup)
+    held = max(warmup, total - round(total * decay_fraction))
+    progress = max(0, step - held) / max(1, total - held)
     return peak * 0.5 * (1.0 + math.cos(math.pi * progress))

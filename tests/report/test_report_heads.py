@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -19,8 +20,9 @@ def test_predicted_and_observed_per_run(make_run, foreign):
     assert first == [2, 14.4, 11, 31, 12, pytest.approx(12 / 14.4)]
     assert (rows[1]["k_law"], rows[1]["observed"], rows[1]["ratio"]) == (14.4, None, None)
     table = observed_table([make_run()])
-    assert table.columns[2:8] == ("k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first")
-    assert table.rows[0][2:8] == ("14.4", "11", "31", "12", "0.83", "yes")
+    columns = ("k_law", "k_greedy", "k_bound", "k_demand", "heads", "heads / k_law", "predicted first")
+    assert table.columns[2:9] == columns
+    assert table.rows[0][2:9] == ("14.4", "11", "31", "–", "12", "0.83", "yes")
 
 
 def test_the_time_of_the_prediction_is_held_against_the_first_step(make_run):
@@ -35,7 +37,7 @@ def test_the_time_of_the_prediction_is_held_against_the_first_step(make_run):
 
 def test_one_prediction_shows_its_counts_and_both_ends_of_its_spectrum(make_run):
     counts, spectrum = prediction_tables(make_run().prediction or {})
-    assert counts.rows == (("0", "2.5", "10", "4", "-3.5", "1", "14.4", "11", "31"),)
+    assert counts.rows == (("0", "2.5", "10", "4", "-3.5", "1", "14.4", "11", "31", "–"),)
     assert spectrum.rows == (
         ("1", "4", "-3.5", "4.00"),
         ("2", "2", "-2.25", "2.00"),
@@ -53,11 +55,18 @@ def test_a_fresh_prediction_shows_the_spectrum_that_a_stored_one_shows():
     assert prediction_tables(fresh)[1].notes == ("4 eigenvalues, 2 of them above θ = 1.",)
 
 
+def test_demand_is_counted_beside_the_law_where_a_gate_asks_the_task():
+    layer = HeadPrediction(2.5, 10.0, 4.0, -3.5, 1.0, 14.4, 11, 31, (4.0, -3.5), k_demand=6)
+    counts = prediction_tables(prediction_json((layer, layer)))[0]
+    assert [row[-4:] for row in counts.rows] == [("14.4", "11", "31", "6")] * 2 + [("28.8", "22", "62", "12")]
+    assert prediction_json((replace(layer, k_demand=None), layer))["k_demand"] is None
+
+
 def test_several_layers_have_a_total(make_run):
     prediction = make_run().prediction or {}
     layers = prediction["layers"] * 2
     tables = prediction_tables({"layers": layers, "k_law": 28.8, "k_greedy": 22, "k_bound": 62})
-    assert tables[0].rows[-1] == ("all", "", "", "", "", "", "28.8", "22", "62")
+    assert tables[0].rows[-1] == ("all", "", "", "", "", "", "28.8", "22", "62", "–")
     assert len(tables) == 1 + len(layers)
 
 

@@ -19,3 +19,18 @@ def test_warm_up_is_linear_then_a_cosine_falls_to_zero() -> None:
 @pytest.mark.parametrize("total", [1, 2, 3])
 def test_the_shortest_runs_have_positive_rates(total: int) -> None:
     assert all(learning_rate(step, total, 1.0, 0.5) > 0.0 for step in range(total))
+
+
+def test_a_rate_that_is_held_falls_over_the_last_part_alone() -> None:
+    rates = [learning_rate(step, 100, 1.0, 0.1, decay_fraction=0.4) for step in range(100)]
+    assert set(rates[10:61]) == {1.0}
+    assert rates[80] == pytest.approx(0.5) and rates[99] < 0.01
+
+
+def test_warm_up_and_decay_may_not_overlap() -> None:
+    rates = [learning_rate(step, 100, 1.0, 0.5, decay_fraction=0.9) for step in range(100)]
+    assert rates == [learning_rate(step, 100, 1.0, 0.5) for step in range(100)]
+
+
+def test_a_rate_may_be_held_to_the_end() -> None:
+    assert learning_rate(99, 100, 1.0, 0.1, decay_fraction=0.0) == 1.0
