@@ -57,7 +57,8 @@ class GrowthController:
         rows: Rows | None = None,
     ) -> None:
         self._model = model
-        self._task_probe = TaskProbe(model, rows) if rows is not None else None
+        horizon = max(1, settings.settle // 4)
+        self._task_probe = TaskProbe(model, rows, horizon) if rows is not None else None
         self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
@@ -105,6 +106,11 @@ class GrowthController:
         """Close an observed step."""
         for site in self._sites:
             site.moment.fold()
+
+    def stepped(self) -> None:
+        """The optimiser has taken a step."""
+        if self._task_probe is not None:
+            self._task_probe.stepped()
 
     def checks(self, step: int) -> bool:
         """Is `step` one to look at? A gate that asks the task has a clock of its own besides."""

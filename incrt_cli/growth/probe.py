@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from incrt_cli.data.task import Batch
 from incrt_cli.geometry.demand import View
+from incrt_cli.growth.average import WeightAverage
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.head_bank import HeadBank
 
@@ -49,11 +50,16 @@ class _Tap:
 
 
 class TaskProbe:
-    """Looks at `model` through the rows that `rows` draws."""
+    """Looks at `model`, as it is on average over `horizon` steps, through the rows that `rows` draws."""
 
-    def __init__(self, model: Classifier, rows: Rows) -> None:
+    def __init__(self, model: Classifier, rows: Rows, horizon: int) -> None:
         self._model, self._rows = model, rows
+        self._average = WeightAverage(model, horizon)
         self.sight = Sight([], [], torch.empty(0))  # the last look
+
+    def stepped(self) -> None:
+        """The model has taken a step."""
+        self._average.update()
 
     def look(self, step: int, search: bool = True) -> None:
         """Take `sight` anew; no dropout, and neither weights nor their gradients are touched.
@@ -64,8 +70,9 @@ class TaskProbe:
         self._model.eval()
         try:
             draw = self._rows(step)
-            searched = [self._views(batch)[0] for batch in draw.search] if search else []
-            judged = [self._views(batch) for batch in draw.judges]
+            with self._average.applied():
+                searched = [self._views(batch)[0] for batch in draw.search] if search else []
+                judged = [self._views(batch) for batch in draw.judges]
         finally:
             for layer in self._model.attention_layers:
                 layer.tap = None

@@ -10,8 +10,8 @@ from incrt_cli.rundir import Run
 
 COUNT_NOTES = (
     "k_law: κ² ln(Γ/θ), the paper's law with its constant taken as 1; k_greedy: heads that a frozen operator "
-    "would grow; k_bound: an upper bound for a frozen operator, which training can exceed; k_demand: heads that "
-    "gate.variant significance would grow if the demand before the first step were all there ever is.",
+    "would grow; k_bound: an upper bound for a frozen operator, which training can exceed; k_demand: heads "
+    "that gate.variant significance would grow if the demand before the first step were all there ever is.",
     "Γ: all the energy left uncaptured; θ: what a direction must exceed for a birth. At most one head a "
     "layer is born per check, so steps / gate.check_every bounds the births of a layer too.",
 )

@@ -108,6 +108,8 @@ class Loop:
         if not torch.isfinite(loss) or not torch.isfinite(norm):
             raise self._diverged(f"loss {float(loss.detach()):g}, gradient norm {float(norm):g}")
         optimizer.step()
+        if controller is not None:
+            controller.stepped()
         return loss.detach()
 
     def _diverged(self, found: str) -> DivergedError:
