@@ -1,8 +1,8 @@
 """A gate that sizes by the task's demand alone [ours], after METHOD §4.2.
 
 A head is born when a head that does not exist yet could significantly lower the loss of reserved records,
-and the newest head has learnt what it will. The first says whether, the second when: so neither how often
-the gate looks nor how long learning takes decides how many there are. It never prunes.
+and the newest head has learnt what it will. The first says whether, the second when. Decisions come every
+`settle`/2 steps; what happens at looks between them is recorded and changes nothing. It never prunes.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ class SignificanceGate:
         self._direction: Direction | None = None  # found last
         self._found = Evidence(0.0, 0.0, 0.0)  # for it, at the last decision
         self._newest: tuple[int, torch.Tensor] | None = None  # head and plane, until it is given up
-        self._looks: list[
-            tuple[int, float]
-        ] = []  # the newest's age and t; empty where the question has changed
+        # The newest's age and t at every decision since the question last changed.
+        self._looks: list[tuple[int, float]] = []
         self._events = self._quiet = 0
         self._last_event_step: int | None = None
 
