@@ -26,6 +26,8 @@ from incrt_cli.growth.records import Certificate, Check
 
 # Demand has many maxima: with 4 starts a search missed the surest of them in two cases of three.
 _STARTS, _ROUNDS = 16, 8
+# The prediction searches once for every plane it counts, and where directions share a cause that has no end.
+_STARTS_AHEAD, _MOST_AHEAD = 4, 32
 
 
 class SignificanceGate:
@@ -54,13 +56,13 @@ class SignificanceGate:
         limits = thresholds(gamma, self._settings.growth_fraction, self._settings.prune_ratio)
         spectrum = residual_spectrum(op, empty_capture(len(op.left), op.left.device).basis)
         law = predict_heads(spectrum.values, gamma, limits, heads)
-        return replace(law, k_demand=heads + self._planes(len(op.left) // 2 - 1))
+        return replace(law, k_demand=heads + self._planes(min(len(op.left) // 2 - 1, _MOST_AHEAD)))
 
     def _planes(self, limit: int) -> int:
         """Significant directions, each sought outside the planes of those before."""
         capture = self._capture
         for planes in range(limit):
-            if self._search(capture, 0).t <= self._settings.critical_t:
+            if self._search(capture, 0, _STARTS_AHEAD).t <= self._settings.critical_t:
                 return planes
             capture = capture_plane(capture, planes + 1, _plane(self._direction))
         return limit
@@ -148,14 +150,14 @@ class SignificanceGate:
         self._found = self._search(self._capture, step)
         self._looks.append((self._progress.life, self._found.t))
 
-    def _search(self, capture: Capture, step: int) -> Evidence:
+    def _search(self, capture: Capture, step: int, number: int = _STARTS) -> Evidence:
         """Point `_direction` to the surest demand outside `capture`, and judge it."""
         views = outside(self._probe.sight.search[self._layer], capture.basis)
         # Seeded by the step: what a search finds must not depend on how many there were before.
         seed = int(np.random.default_rng([self._seed, self._layer, step]).integers(2**62))
         starts = torch.Generator().manual_seed(seed)
         # The last direction is a start too: demand moves slowly, and a search may miss it once.
-        self._direction = propose(views, _STARTS, _ROUNDS, starts, self._direction)
+        self._direction = propose(views, number, _ROUNDS, starts, self._direction)
         return self._judge(capture)
 
     def _judge(self, capture: Capture) -> Evidence:
