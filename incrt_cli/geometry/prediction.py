@@ -24,7 +24,7 @@ class HeadPrediction:
     """Prediction for one layer; `eigenvalues` is the spectrum of A⁽⁰⁾ it rests on, ascending.
 
     `k_demand` [ours]: heads that a gate which asks the task would grow on a model that never learns, counted
-    up to 32 births; None for other gates.
+    up to 16 births; None for other gates.
     """
 
     kappa: float

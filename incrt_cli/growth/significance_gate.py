@@ -27,7 +27,7 @@ from incrt_cli.growth.records import Certificate, Check
 # Demand has many maxima: with 4 starts a search missed the surest of them in two cases of three.
 _STARTS, _ROUNDS = 16, 8
 # The prediction searches once for every plane it counts, and where directions share a cause that has no end.
-_STARTS_AHEAD, _MOST_AHEAD = 4, 32
+_STARTS_AHEAD, _MOST_AHEAD = 4, 16
 
 
 class SignificanceGate:
