@@ -286,13 +286,14 @@ class GateSection(Section):
     prune_patience: Positive = 5  # checks
     prune_guard: PositiveFloat | None = 0.05  # nats on one batch; None: never undo
     max_heads: Positive | None = None  # per layer
-    # significance alone: what a head that does not exist yet could do for rows that are never trained on
-    probe_rows: Positive = 1024  # reserved, at most a fifth of the training records
-    search_rows: Positive = 1024  # training rows that propose a direction at a check
-    critical_t: PositiveFloat = 3.5
-    settle: Positive = 100  # steps that a newborn has at least
-    solved: Fraction = 0.02  # of the loss before the first step: below, nothing is asked for any more
-    progress: Fraction = 0.2  # the newest head has learnt when its life's later half brought less than this
+    # significance alone: what a head that does not exist yet could do for rows that are not trained on
+    probe_rows: Positive = 1024  # reserved while growth lasts, at most a fifth of the training records
+    until: Annotated[float, Field(gt=0.0, le=1.0)] = 0.6  # of all steps: growth lasts so long
+    search_rows: Positive = 1024  # training rows that propose a direction at a decision
+    critical_t: PositiveFloat = 2.5
+    settle: Positive = 100  # steps that a newborn has at least; decisions are half as far apart
+    solved: Fraction = 0.05  # of the loss before the first step: below, nothing is asked for any more
+    progress: Fraction = 0.2  # the newest head has learnt when `settle` steps took less than this of the loss
 
 
 class DepthSection(Section):

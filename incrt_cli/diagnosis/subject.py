@@ -22,7 +22,7 @@ from incrt_cli.model.classifier import Architecture, Classifier
 from incrt_cli.rundir import Run, read_model, read_run
 from incrt_cli.rundir.plain import to_plain
 from incrt_cli.training.device import set_up_process
-from incrt_cli.training.prepare import prepare, set_apart
+from incrt_cli.training.prepare import prepare
 
 Say = Callable[[str], None]
 _SETTABLE = ("data.", "train.", "seed=")  # the rest of a finished run is settled by its model
@@ -79,8 +79,6 @@ def of_run(folder: Path, overrides: Sequence[str], say: Say) -> Subject:
     device = set_up_process(config.train, config.seed)
     task = build_task(config.data, config.name, say)
     _require_same_data(run, task, labels, vocabulary)
-    if config.gate.enabled and config.gate.variant == "significance":
-        task, _ = set_apart(task, config.gate.probe_rows, config.seed)
     return Subject(config, device, task, _model(run, state, architecture).to(device), run)
 
 

@@ -90,10 +90,10 @@ def _split(subject: Subject) -> tuple[EncodedSplit, EncodedSplit, str]:
     splits = subject.task.splits
     if len(splits["validation"]):
         return splits["train"], splits["validation"], "validation"
-    rest, judges = set_apart(subject.task, _JUDGES, subject.config.seed)
+    rest, judges = set_apart(splits["train"], _JUDGES, subject.config.seed)
     if not len(judges):
         raise UserError(f"{len(splits['train'])} training rows are too few to set some apart as judges")
-    return rest.splits["train"], judges, "training rows set apart"
+    return rest, judges, "training rows set apart"
 
 
 def batches(split: EncodedSplit, order: Iterable[Ints], device: torch.device) -> Iterator[Batch]:

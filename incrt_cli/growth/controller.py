@@ -17,6 +17,7 @@ from incrt_cli.growth.depth import Deepen, build_depth_rule
 from incrt_cli.growth.gate import Absorb, Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.probe import Rows, TaskProbe
+from incrt_cli.growth.progress import interval
 from incrt_cli.growth.records import Certificate, Check, Event
 from incrt_cli.growth.surgery import add_head, add_layer, remove_head
 from incrt_cli.growth.variants import build_gate, build_newborn
@@ -66,7 +67,8 @@ class GrowthController:
         depth: Depth | None = None,
     ) -> None:
         self._model = model
-        self._task_probe = TaskProbe(model, rows) if rows is not None else None
+        horizon = max(1, settings.settle // 4)
+        self._task_probe = TaskProbe(model, rows, horizon) if rows is not None else None
         self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
@@ -125,14 +127,23 @@ class GrowthController:
         for site in self._sites:
             site.moment.fold()
 
+    def stepped(self) -> None:
+        """The optimiser has taken a step."""
+        if self._task_probe is not None:
+            self._task_probe.stepped()
+
     def checks(self, step: int) -> bool:
-        return step > 0 and step % self._settings.check_every == 0
+        """Is `step` one to look at? A gate that asks the task has a clock of its own besides."""
+        return step > 0 and (step % self._settings.check_every == 0 or self._asks(step))
+
+    def _asks(self, step: int) -> bool:
+        return self._task_probe is not None and step % interval(self._settings.settle) == 0
 
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer, and at most one layer on top."""
         checks, events = [], []
         if self._task_probe is not None:
-            self._task_probe.look(step)
+            self._task_probe.look(step, search=self._asks(step))
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))

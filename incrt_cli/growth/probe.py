@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from incrt_cli.data.task import Batch
 from incrt_cli.geometry.demand import View
+from incrt_cli.growth.average import WeightAverage
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.head_bank import HeadBank
 
@@ -50,10 +51,11 @@ class _Tap:
 
 
 class TaskProbe:
-    """Looks at `model` through the rows that `rows` draws."""
+    """Looks at `model`, as it is on average over `horizon` steps, through the rows that `rows` draws."""
 
-    def __init__(self, model: Classifier, rows: Rows) -> None:
+    def __init__(self, model: Classifier, rows: Rows, horizon: int) -> None:
         self._model, self._rows = model, rows
+        self._average = WeightAverage(model, horizon)
         self.sight = Sight([], [], torch.empty(0))  # the last look
         self.step = 0  # of the last look
         self.initial_loss = math.nan  # mean over the reserved rows at the first look
@@ -62,20 +64,28 @@ class TaskProbe:
         """Is the reserved loss no more than `share` of what it was at the first look?"""
         return float(self.sight.losses.mean()) <= share * self.initial_loss
 
-    def look(self, step: int) -> None:
-        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched."""
+    def stepped(self) -> None:
+        """The model has taken a step."""
+        self._average.update()
+
+    def look(self, step: int, search: bool = True) -> None:
+        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched.
+
+        Without `search` there is nothing in it to seek a direction on.
+        """
         training = self._model.training
         self._model.eval()
         try:
             draw = self._rows(step)
-            search = [self._views(batch)[0] for batch in draw.search]
-            judged = [self._views(batch) for batch in draw.judges]
+            with self._average.applied():
+                searched = [self._views(batch)[0] for batch in draw.search] if search else []
+                judged = [self._views(batch) for batch in draw.judges]
         finally:
             for layer in self._model.attention_layers:
                 layer.tap = None
             self._model.train(training)
         losses = torch.cat([losses for _, losses in judged])
-        self.sight = Sight(_by_layer(search), _by_layer([views for views, _ in judged]), losses)
+        self.sight = Sight(_by_layer(searched), _by_layer([views for views, _ in judged]), losses)
         self.step = step
         if math.isnan(self.initial_loss):
             self.initial_loss = float(losses.mean())

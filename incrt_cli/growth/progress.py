@@ -1,18 +1,22 @@
-"""Is a layer's newest head still learning? Read from the same reserved rows at every look [ours]."""
+"""Is a layer's newest head still learning? Read from the same reserved rows at every decision [ours]."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from incrt_cli.geometry.demand import Evidence, evidence
+from incrt_cli.geometry.demand import evidence
+
+
+def interval(settle: int) -> int:
+    """Steps between two decisions: half of what a newborn has at least."""
+    return max(1, settle // 2)
 
 
 class Progress:
     """Losses since the last birth (or the start), row by row.
 
-    Learning has ended when the later half of the head's life brought less than `share` of all that it
-    brought, or nothing significant. Halves of its own life, shares of its own gain: no scale enters.
+    Learning has ended when the last `settle` steps took less than `share` of the loss that they found. A pace
+    in shares has no scale of loss; `settle` steps are the unit of time.
     """
 
     def __init__(self, settle: int, share: float, critical_t: float) -> None:
@@ -27,6 +31,11 @@ class Progress:
         self._seen.append((step, losses))
 
     @property
+    def loss(self) -> float:
+        """Mean over the reserved rows, at the last decision."""
+        return float(self._seen[-1][1].mean())
+
+    @property
     def life(self) -> int:
         """Steps since the birth."""
         return self._seen[-1][0] - self._seen[0][0]
@@ -35,20 +44,10 @@ class Progress:
         """Never before `settle` steps: a newborn whose outputs are zero takes a while to start."""
         if self.life < self._settle:
             return False
-        later = evidence(self._around(0.5) - self._around(1.0))
-        return later.t < self._critical_t or later.mean < self._share * self._gain().mean
+        moment = self._seen[-1][0] - self._settle
+        _, then = min(self._seen, key=lambda seen: abs(seen[0] - moment))
+        return self.loss > (1.0 - self._share) * float(then.mean())
 
     def learnt(self) -> bool:
         """Has the loss fallen significantly since the birth?"""
-        return self._gain().t > self._critical_t
-
-    def _gain(self) -> Evidence:
-        return evidence(self._seen[0][1] - self._around(1.0))
-
-    def _around(self, part: float) -> Tensor:
-        """Mean losses of the looks within an eighth of a life of that part of it: single steps are noisy."""
-        moment = self._seen[0][0] + part * self.life
-        distances = [abs(step - moment) for step, _ in self._seen]
-        reach = max(min(distances), self.life / 8)
-        near = [losses for (_, losses), far in zip(self._seen, distances, strict=True) if far <= reach]
-        return torch.stack(near).mean(dim=0)
+        return evidence(self._seen[0][1] - self._seen[-1][1]).t > self._critical_t

@@ -1,24 +1,25 @@
 """A gate that sizes by the task's demand alone [ours], after METHOD §4.2.
 
 A head is born when a head that does not exist yet could significantly lower the loss of reserved records,
-and the newest head has learnt what it will. The first says whether, the second when: so neither how often
-the gate looks nor how long learning takes decides how many there are. It never prunes.
+and the newest head has learnt what it will. The first says whether, the second when. Decisions come every
+`settle`/2 steps; what happens at looks between them is recorded and changes nothing. It never prunes.
 """
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture, capture_plane, empty_capture
 from incrt_cli.geometry.demand import Direction, Evidence, judge, outside, propose
+from incrt_cli.geometry.functional import thresholds
 from incrt_cli.geometry.operator import DirectionalOperator
-from incrt_cli.geometry.prediction import HeadPrediction
+from incrt_cli.geometry.prediction import HeadPrediction, predict_heads
+from incrt_cli.geometry.spectrum import residual_spectrum
 from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Grow, Prune
 from incrt_cli.growth.probe import TaskProbe
-from incrt_cli.growth.progress import Progress
+from incrt_cli.growth.progress import Progress, interval
 from incrt_cli.growth.records import Certificate, Check
 
 # Demand has many maxima: with 4 starts a search missed the surest of them in two cases of three.
@@ -31,46 +32,37 @@ class SignificanceGate:
     def __init__(
         self, settings: GateSection, layer: int, width: int, generator: torch.Generator, probe: TaskProbe
     ) -> None:
-        self._settings, self._layer, self._generator, self._probe = settings, layer, generator, probe
+        self._settings, self._layer, self._probe = settings, layer, probe
+        self._seed = generator.initial_seed()
         self._capture = empty_capture(width)
         self._progress = Progress(settings.settle, settings.progress, settings.critical_t)
-        self._warm: Direction | None = None
+        self._direction: Direction | None = None  # found last
+        self._found = Evidence(0.0, 0.0, 0.0)  # for it, at the last decision
         self._newest: tuple[int, torch.Tensor] | None = None  # head and plane, until it is given up
-        self._looks: list[
-            tuple[int, float]
-        ] = []  # the newest's age and t; empty where the question has changed
+        # The newest's age and t at every decision since the question last changed.
+        self._looks: list[tuple[int, float]] = []
         self._events = self._quiet = 0
         self._last_event_step: int | None = None
 
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
-        """Predict what a model that never learns would grow: one head a significant direction, greedily."""
-        losses = self._probe.sight.losses
-        self._progress.begin(self._probe.step, losses)
-        capture, planes = self._capture, 0
-        direction, first = self._search(capture)
-        found = first
-        while found.t > self._settings.critical_t and planes < len(op.left) // 2 - 1:
-            planes += 1
-            capture = capture_plane(capture, planes, _plane(direction))
-            direction, found = self._search(capture)
-        count = heads + planes
-        theta, nan = self._settings.critical_t * first.error, math.nan
-        return HeadPrediction(nan, nan, first.mean, nan, theta, nan, count, count, (), planes)
+        """The law's prediction, from A⁽⁰⁾: what directional energy would grow, not asked here."""
+        self._progress.begin(self._probe.step, self._probe.sight.losses)
+        self._found = self._search(self._capture, self._probe.step)
+        limits = thresholds(gamma, self._settings.growth_fraction, self._settings.prune_ratio)
+        spectrum = residual_spectrum(op, empty_capture(len(op.left), op.left.device).basis)
+        return predict_heads(spectrum.values, gamma, limits, heads)
 
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
-        """Grow, or nothing."""
+        """Grow, or nothing; a look between two decisions is for the record alone."""
         losses = self._probe.sight.losses
-        self._progress.add(step, losses)
-        self._quiet += 1
-        if self._progress.ended() and not self._progress.learnt():
-            self._give_up()
-        direction, found = self._search(self._capture)
-        self._warm = direction
-        self._looks.append((self._progress.life, found.t))
+        decides = step % interval(self._settings.settle) == 0
+        if decides:
+            self._hear(step)
+        found = self._found if decides else self._judge(self._capture)
         full = self._settings.max_heads is not None and heads >= self._settings.max_heads
         decision = None
-        if self._asks(found) and self._progress.ended() and not full:
-            decision = Grow(_plane(direction), found.mean, None)
+        if decides and self._asks() and self._progress.ended() and not full:
+            decision = Grow(_plane(self._direction), found.mean, None)
         check = Check(
             step=step,
             layer=self._layer,
@@ -95,7 +87,6 @@ class SignificanceGate:
         """The newborn's progress counts from here."""
         self._progress.begin(step, self._probe.sight.losses)
         self._newest = (head, decision.plane)
-        self._warm = None
         self._looks.clear()
         self._quiet = 0
         self._events += 1
@@ -113,8 +104,7 @@ class SignificanceGate:
 
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """`sufficient`: the task asks for no further head, by the last look."""
-        _, found = self._search(self._capture)
-        sufficient = not self._asks(found)
+        found, sufficient = self._found, not self._asks()
         return Certificate(
             layer=self._layer,
             heads=heads,
@@ -139,36 +129,53 @@ class SignificanceGate:
             event_limit=None,
         )
 
-    def _search(self, capture: Capture) -> tuple[Direction, Evidence]:
-        sight = self._probe.sight
-        search = outside(sight.search[self._layer], capture.basis)
-        # The last look's direction is a start too: demand moves slowly, and a search may miss it once.
-        direction = propose(search, _STARTS, _ROUNDS, self._generator, self._warm)
-        return direction, judge(outside(sight.judges[self._layer], capture.basis), direction)
+    def _hear(self, step: int) -> None:
+        """Take in what the reserved records say at a decision."""
+        self._progress.add(step, self._probe.sight.losses)
+        self._quiet += 1
+        if self._progress.ended() and not self._progress.learnt():
+            self._give_up()
+        self._found = self._search(self._capture, step)
+        self._looks.append((self._progress.life, self._found.t))
 
-    def _asks(self, found: Evidence) -> bool:
+    def _search(self, capture: Capture, step: int) -> Evidence:
+        """Point `_direction` to the surest demand outside `capture`, and judge it."""
+        views = outside(self._probe.sight.search[self._layer], capture.basis)
+        # Seeded by the step: what a search finds must not depend on how many there were before.
+        seed = int(np.random.default_rng([self._seed, self._layer, step]).integers(2**62))
+        starts = torch.Generator().manual_seed(seed)
+        # The last direction is a start too: demand moves slowly, and a search may miss it once.
+        self._direction = propose(views, _STARTS, _ROUNDS, starts, self._direction)
+        return self._judge(capture)
+
+    def _judge(self, capture: Capture) -> Evidence:
+        assert self._direction is not None
+        return judge(outside(self._probe.sight.judges[self._layer], capture.basis), self._direction)
+
+    def _asks(self) -> bool:
         """Is demand significant, on average over the later half of the newest head's life?
 
         Demand at single steps is noisy, and the more often it is looked at the higher its maximum.
         """
         # Residuals of a solved task are tiny but agree, so significance alone would never end.
-        if self._probe.solved(self._settings.solved):
+        if self._progress.loss <= self._settings.solved * self._probe.initial_loss:
             return False
         life = self._progress.life
         window = min(life / 2, 2 * self._settings.settle)
-        recent = [t for age, t in self._looks if age > life - window] or [found.t]
+        recent = [t for age, t in self._looks if age > life - window] or [self._found.t]
         return sum(recent) / len(recent) > self._settings.critical_t
 
     def _give_up(self) -> None:
         """What the newest head was born for did not lower the loss: that plane is not asked for again."""
         if self._newest is not None:
             self._capture = capture_plane(self._capture, *self._newest)
-            self._newest, self._warm = None, None
+            self._newest = None
             self._looks.clear()
 
 
-def _plane(direction: Direction) -> torch.Tensor:
+def _plane(direction: Direction | None) -> torch.Tensor:
     """[u, w] made orthonormal, on the CPU: Q is kept there, and so are births made."""
+    assert direction is not None
     query, key = direction.query[:, 0].double().cpu(), direction.key[:, 0].double().cpu()
     key = key - (query @ key) * query
     return torch.stack([query, key / key.norm()], dim=1)

@@ -13,8 +13,8 @@ from incrt_cli.rundir import Run
 PLANES_SHOWN = 8
 _DIRECTIONS_NOTE = "λ_max and λ_min: the strongest directions that no head has captured; κ: Γ / λ_max."
 _HEAD_KEYS = (
-    "name", "seed", "k_law", "k_greedy", "k_bound", "observed", "ratio", "prediction_before_first_step",
-    "status", "permuted_labels",
+    "name", "seed", "k_law", "k_greedy", "k_bound", "observed", "ratio",
+    "prediction_before_first_step", "status", "permuted_labels",
 )  # fmt: skip
 
 
@@ -30,7 +30,8 @@ def head_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def observed_table(runs: Sequence[Run]) -> Table:
     """`head_rows` as a table."""
     columns = (
-        "run", "seed", "k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first", "status",
+        "run", "seed", "k_law", "k_greedy", "k_bound", "heads", "heads / k_law",
+        "predicted first", "status",
     )  # fmt: skip
     lines = tuple(
         (

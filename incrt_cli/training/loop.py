@@ -49,7 +49,7 @@ class Loop:
     def __init__(self, prepared: Prepared, run: Journal, reporter: Reporter) -> None:
         self._prepared, self._run, self._reporter = prepared, run, reporter
         self._settings = prepared.config.train
-        self.stream = Stream(prepared.tasks, prepared.config)
+        self.stream = Stream(prepared.tasks, prepared.config, prepared.growth_rows)
         self.total_steps = self.stream.total_steps
         self._evaluate_every = max(1, round(self._settings.evaluate_every * self.stream.batches_per_epoch))
         self.steps = 0
@@ -82,7 +82,7 @@ class Loop:
         loss = self._update(batch)
         self.steps += 1
         controller = self._prepared.controller
-        if controller is not None and controller.checks(self.steps):
+        if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
             self._record(*controller.check(self.steps, lambda: self._probe(batch)))
         self._losses.append(loss)
         self._reporter.step(self._status(float(loss)))
@@ -113,6 +113,8 @@ class Loop:
         if not torch.isfinite(loss) or not torch.isfinite(norm):
             raise self._diverged(f"loss {float(loss.detach()):g}, gradient norm {float(norm):g}")
         optimizer.step()
+        if controller is not None:
+            controller.stepped()
         return loss.detach()
 
     def _diverged(self, found: str) -> DivergedError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,10 @@ from incrt_cli.training.optimizer import build_optimizer
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model ready for its first step; `controller` and `predictions` are absent for a static model."""
+    """A model ready for its first step; `controller` and `predictions` are absent for a static model.
+
+    `growth_rows`: the training rows while growth lasts, without those reserved for a gate that asks the task.
+    """
 
     config: Config
     device: torch.device
@@ -36,6 +39,7 @@ class Prepared:
     optimizer: torch.optim.Optimizer
     controller: GrowthController | None
     predictions: tuple[HeadPrediction, ...]
+    growth_rows: EncodedSplit | None = None
     later: Task | None = None  # the task from data.shift.at on
 
     @property
@@ -65,19 +69,21 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
     optimizer = build_optimizer(model, config.train)
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
+    growth_rows: EncodedSplit | None = None
     if config.gate.enabled:
         rows = None
         if config.gate.variant == "significance":
-            task, judges = set_apart(task, config.gate.probe_rows, config.seed)
-            rows = drawer(task.splits["train"], judges, config, device)
+            growth_rows, judges = set_apart(task.splits["train"], config.gate.probe_rows, config.seed)
+            rows = drawer(growth_rows, judges, config, device)
+        read = task.splits["train"] if growth_rows is None else growth_rows
 
         def batches() -> Iterator[Batch]:
-            return _calibration_batches(config, task, device)
+            return _calibration_batches(config, read, device)
 
         depth = Depth(config.depth, batches) if config.depth.enabled else None
         controller = GrowthController(model, optimizer, config.gate, config.seed, rows, depth)
         predictions = tuple(controller.calibrate(batches()))
-    return Prepared(config, device, task, model, optimizer, controller, predictions, later)
+    return Prepared(config, device, task, model, optimizer, controller, predictions, growth_rows, later)
 
 
 def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None]) -> None:
@@ -90,15 +96,13 @@ def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None
         )
 
 
-def set_apart(task: Task, rows: int, seed: int) -> tuple[Task, EncodedSplit]:
-    """`task` without some training records, and those: about `rows` rows, windows of a record together."""
-    train = task.splits["train"]
+def set_apart(train: EncodedSplit, rows: int, seed: int) -> tuple[EncodedSplit, EncodedSplit]:
+    """`train` without some records, and those: about `rows` rows, windows of a record together."""
     records = np.unique(train.records)
     count = min(round(len(records) * rows / len(train)), len(records) // 5)
     chosen = np.random.default_rng([seed, 1]).permutation(records)[:count]
     held = np.isin(train.records, chosen)
-    splits = {**task.splits, "train": train.subset(np.flatnonzero(~held))}
-    return replace(task, splits=splits), train.subset(np.flatnonzero(held))
+    return train.subset(np.flatnonzero(~held)), train.subset(np.flatnonzero(held))
 
 
 def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: torch.device) -> Rows:
@@ -151,8 +155,7 @@ def prediction_json(predictions: tuple[HeadPrediction, ...]) -> dict[str, Any]:
     return {"layers": layers, **totals}
 
 
-def _calibration_batches(config: Config, task: Task, device: torch.device) -> Iterator[Batch]:
-    train = task.splits["train"]
+def _calibration_batches(config: Config, train: EncodedSplit, device: torch.device) -> Iterator[Batch]:
     order = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)
     for indices in order[: config.gate.calibration_batches]:
         yield to_device(train.batch(indices), device)

@@ -8,14 +8,13 @@ import math
 def learning_rate(
     step: int, total: int, peak: float, warmup_fraction: float, decay_fraction: float = 1.0
 ) -> float:
-    """Rate at `step` (0 … total − 1): linear warm-up to `peak`, then a cosine to zero.
+    """Rate at `step` (0 … total − 1): linear warm-up to `peak`, held there, then a cosine to zero.
 
-    The cosine takes the last `decay_fraction` of the steps after the warm-up, and the rate is `peak` until
-    then: below 1, heads and layers that come late still have rate to learn with [ours].
+    The cosine takes the last `decay_fraction` of the steps, or all after the warm-up if those are fewer.
     """
     warmup = round(total * warmup_fraction)
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
-    decay = (total - warmup) * decay_fraction
-    progress = max(0.0, step - (total - decay)) / max(1.0, decay)
+    held = max(warmup, total - round(total * decay_fraction))
+    progress = max(0, step - held) / max(1, total - held)
     return peak * 0.5 * (1.0 + math.cos(math.pi * progress))

@@ -129,7 +129,7 @@ def _check(**values: Any) -> Check:
 
 
 def _prediction(gamma: float) -> HeadPrediction:
-    return HeadPrediction(1.0, gamma, 1.0, -1.0, 1.0, 1.0, 1, 1, ())
+    return HeadPrediction(1.0, gamma, 1.0, -1.0, 1.0, 1.0, 1, 1, (), 0)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,7 @@ def test_the_gate_that_asks_the_task_sees_the_new_layer_at_the_next_look() -> No
     settings = {"variant": "significance", "settle": 1, "max_heads": 2}
     bench = Bench(lambda step: Draw([batch], [batch]), settings, max_layers=2)
     bench.model.readout.bias.data[0] += 2.0  # as if the heads had learnt something
+    bench.controller.stepped()
     (event,) = bench.check(20)
     assert (event.kind, event.layer, event.heads) == ("layer", 1, 1)
     checks, _ = bench.controller.check(21, bench.loss)

@@ -19,7 +19,8 @@ def test_predicted_and_observed_per_run(make_run, foreign):
     assert first == [2, 14.4, 11, 31, 12, pytest.approx(12 / 14.4)]
     assert (rows[1]["k_law"], rows[1]["observed"], rows[1]["ratio"]) == (14.4, None, None)
     table = observed_table([make_run()])
-    assert table.columns[2:8] == ("k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first")
+    columns = ("k_law", "k_greedy", "k_bound", "heads", "heads / k_law", "predicted first")
+    assert table.columns[2:8] == columns
     assert table.rows[0][2:8] == ("14.4", "11", "31", "12", "0.83", "yes")
 
 
@@ -46,7 +47,7 @@ def test_one_prediction_shows_its_counts_and_both_ends_of_its_spectrum(make_run)
 
 def test_a_fresh_prediction_shows_the_spectrum_that_a_stored_one_shows():
     fresh = prediction_json(
-        (HeadPrediction(2.5, 10.0, 4.0, -3.5, 1.0, 14.4, 11, 31, (4.0, -3.5, 2.0, -2.25)),)
+        (HeadPrediction(2.5, 10.0, 4.0, -3.5, 1.0, 14.4, 11, 31, (4.0, -3.5, 2.0, -2.25), 10),)
     )
     stored = json.loads(json.dumps(fresh))
     assert prediction_tables(fresh) == prediction_tables(stored)

@@ -1,4 +1,4 @@
-"""Records that the gate judges by are never trained on."""
+"""Records that the gate judges by are not trained on while it grows."""
 
 from __future__ import annotations
 
@@ -19,20 +19,24 @@ BASE: dict[str, Any] = {
 }
 
 
-def test_reserved_records_are_taken_from_training_and_nowhere_else() -> None:
+def test_reserved_records_are_taken_from_training_by_the_seed() -> None:
     config = load_config(None, (), BASE)
-    task = build_task(config.data, "apart", lambda _: None)
-    rest, judges = set_apart(task, 100, seed=0)
-    before, after = set(task.splits["train"].records), set(rest.splits["train"].records)
-    assert before - after == set(judges.records) and len(judges) == 100
-    assert rest.splits["test"] is task.splits["test"]
-    assert set(set_apart(task, 100, seed=1)[1].records) != set(judges.records)
+    train = build_task(config.data, "apart", lambda _: None).splits["train"]
+    rest, judges = set_apart(train, 100, seed=0)
+    assert set(train.records) - set(rest.records) == set(judges.records) and len(judges) == 100
+    assert set(set_apart(train, 100, seed=1)[1].records) != set(judges.records)
 
 
 def test_no_more_than_a_fifth_is_reserved() -> None:
     config = load_config(None, (), BASE)
-    task = build_task(config.data, "apart", lambda _: None)
-    assert len(set_apart(task, 100_000, seed=0)[1]) == len(task.splits["train"]) // 5
+    train = build_task(config.data, "apart", lambda _: None).splits["train"]
+    assert len(set_apart(train, 100_000, seed=0)[1]) == len(train) // 5
+
+
+def test_the_task_itself_keeps_every_record() -> None:
+    prepared = prepare(load_config(None, (), BASE), lambda _: None)
+    assert prepared.growth_rows is not None
+    assert len(prepared.task.splits["train"]) == len(prepared.growth_rows) + 100 == 800
 
 
 def test_a_look_draws_other_training_rows_and_the_same_judges() -> None:
@@ -52,4 +56,4 @@ def test_a_look_draws_other_training_rows_and_the_same_judges() -> None:
 
 def test_other_gates_train_on_everything() -> None:
     config = load_config(None, ["gate.variant=paper"], BASE)
-    assert len(prepare(config, lambda _: None).task.splits["train"]) == 800
+    assert prepare(config, lambda _: None).growth_rows is None

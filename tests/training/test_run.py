@@ -101,6 +101,23 @@ def test_a_static_model_keeps_its_heads_and_has_no_certificate(tmp_path: Path) -
     assert run.prediction["k_law"] is None and run.status == "complete"
 
 
+def test_a_gate_that_asks_the_task_grows_the_same_however_often_it_looks(tmp_path: Path) -> None:
+    asking = ("gate.variant=significance", "gate.settle=8", "gate.critical_t=0.1", "gate.solved=0")
+    runs = [_train(tmp_path / every, *asking, f"gate.check_every={every}") for every in ("3", "50")]
+    seldom = read_run(runs[1])
+    assert read_run(runs[0]).events == seldom.events != []
+    first, second = (read_model(run)[0] for run in runs)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_growth_closes_at_its_share_of_the_run(tmp_path: Path) -> None:
+    overrides = ("gate.variant=significance", "gate.settle=2", "gate.until=0.5")
+    run = read_run(_train(tmp_path / "run", *overrides))
+    looks = [row["step"] for row in run.metrics if row["kind"] == "check"]
+    assert max(looks) == run.result["steps"] // 2
+    assert run.prediction["k_law"] > 0
+
+
 def test_permuted_labels_cannot_be_learnt(tmp_path: Path) -> None:
     run = read_run(_train(tmp_path / "run", "data.permute_labels=true"))
     records, accuracy = run.result["test_records"], run.result["accuracy"]

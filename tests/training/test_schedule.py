@@ -16,14 +16,22 @@ def test_warm_up_is_linear_then_a_cosine_falls_to_zero() -> None:
     assert 0.0 < rates[99] < 0.001
 
 
-def test_a_shorter_decay_keeps_the_peak_until_it_starts() -> None:
-    rates = [learning_rate(step, 100, 1.0, 0.1, decay_fraction=0.5) for step in range(100)]
-    assert rates[10:56] == [1.0] * 46
-    assert all(earlier > later for earlier, later in zip(rates[55:], rates[56:], strict=False))
-    assert 0.0 < rates[99] < 0.002
-
-
 @pytest.mark.parametrize("decay_fraction", [0.1, 1.0])
 @pytest.mark.parametrize("total", [1, 2, 3])
 def test_the_shortest_runs_have_positive_rates(total: int, decay_fraction: float) -> None:
     assert all(learning_rate(step, total, 1.0, 0.5, decay_fraction) > 0.0 for step in range(total))
+
+
+def test_a_rate_that_is_held_falls_over_the_last_part_alone() -> None:
+    rates = [learning_rate(step, 100, 1.0, 0.1, decay_fraction=0.4) for step in range(100)]
+    assert set(rates[10:61]) == {1.0}
+    assert rates[80] == pytest.approx(0.5) and rates[99] < 0.01
+
+
+def test_warm_up_and_decay_may_not_overlap() -> None:
+    rates = [learning_rate(step, 100, 1.0, 0.5, decay_fraction=0.9) for step in range(100)]
+    assert rates == [learning_rate(step, 100, 1.0, 0.5) for step in range(100)]
+
+
+def test_a_rate_may_be_held_to_the_end() -> None:
+    assert learning_rate(99, 100, 1.0, 0.1, decay_fraction=0.0) == 1.0

@@ -59,3 +59,20 @@ def test_a_step_is_the_same_in_whatever_order_it_is_asked_for() -> None:
 def test_either_side_gets_a_step_however_early_or_late_the_shift(at: float) -> None:
     stream = Stream([_task(10), _task(10)], _config(f"data.shift.at={at}"))
     assert {stream.population(step) for step in range(stream.total_steps)} == {0, 1}
+
+
+def test_reserved_rows_are_read_once_growth_is_over() -> None:
+    task = _task(10)
+    train = task.splits["train"]
+    growing = train.subset(np.arange(8))
+    stream = Stream([task], _config("gate.until=0.5"), growing)
+    splits = [stream.rows(step)[0] for step in range(stream.total_steps)]
+    assert stream.growth_ends == 3 and splits == [growing] * 3 + [train] * 3
+    # The later phase begins an epoch of its own, which holds every record once.
+    assert sorted(np.concatenate([stream.rows(step)[1] for step in (3, 4, 5)])) == list(range(10))
+
+
+def test_a_later_phase_does_not_begin_with_the_order_of_the_first() -> None:
+    task = _task(10)
+    stream = Stream([task], _config("gate.until=0.5"), task.splits["train"])
+    assert not np.array_equal(stream.rows(0)[1], stream.rows(3)[1])

@@ -1,0 +1,47 @@
+"""The model as it is on average over its last steps [ours].
+
+    w̄ ← w̄ + (w − w̄)/h,   h the horizon in steps
+
+At a constant learning rate single steps are noisy: weights swing about where they are heading, and with them
+the loss and what a further head could do for it. Their average does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class WeightAverage:
+    """Running mean w̄ of `model`'s parameters; heads and layers may be appended, and none removed."""
+
+    def __init__(self, model: nn.Module, horizon: int) -> None:
+        self._model, self._horizon = model, horizon
+        self._means = {name: weights.detach().clone() for name, weights in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Take in the weights of one more step."""
+        for name, weights in self._model.named_parameters():
+            self._aligned(name, weights).lerp_(weights, 1.0 / self._horizon)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The model has its average weights in here, and its own again afterwards."""
+        own = {name: weights.data for name, weights in self._model.named_parameters()}
+        try:
+            for name, weights in self._model.named_parameters():
+                weights.data = self._aligned(name, weights)
+            yield
+        finally:
+            for name, weights in self._model.named_parameters():
+                weights.data = own[name]
+
+    def _aligned(self, name: str, weights: Tensor) -> Tensor:
+        mean = self._means.setdefault(name, weights.detach().clone())
+        if len(mean) < len(weights):  # a newborn has no past: it counts from where it was born
+            mean = self._means[name] = torch.cat([mean, weights.detach()[len(mean) :]])
+        return mean
