@@ -264,7 +264,7 @@ class GateSection(Section):
     """METHOD §2-§4; the symbols are named there."""
 
     enabled: bool = True  # false: a static model
-    variant: Literal["paper", "significance", "notebook"] = "paper"
+    variant: Literal["significance", "paper", "notebook"] = "significance"
     growth_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.10  # tau
     prune_ratio: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5  # phi_g / theta_w
     threshold: Literal["initial", "current"] = "initial"
@@ -272,7 +272,7 @@ class GateSection(Section):
     # level 2: a head that holds this share of lambda_max takes the plane, and none is born; None: never
     attribution: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     operator: bool = False  # fold G = I + g u+u+' - (1-g) u-u-' into a newborn's queries and keys
-    birth_norm: PositiveFloat = 1.0  # Frobenius norm of a newborn's form M; notebook has its own
+    birth_norm: PositiveFloat = 0.1  # Frobenius norm of a newborn's form M; notebook has its own
     check_every: Positive = 20  # steps
     observe_every: Positive = 2  # steps between updates of C
     dwell: Positive = 1  # checks between two births in a layer

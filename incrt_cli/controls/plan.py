@@ -17,7 +17,7 @@ _GROWING: Mapping[str, tuple[str, dict[str, Any]]] = {
     "permuted": ("data", {"permute_labels": True}),
     "frozen": ("train", {"frozen": True}),
     "random": ("gate", {"birth": "random"}),
-    "notebook": ("gate", {"variant": "notebook"}),
+    **{name: ("gate", {"variant": name}) for name in ("significance", "paper", "notebook")},
 }
 _MOST_SEEDS = 1000  # a slip of the keyboard must not plan for days
 

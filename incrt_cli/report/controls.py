@@ -18,6 +18,8 @@ _WORDS = {
     "permuted": "permuted labels",
     "frozen": "frozen (no training)",
     "random": "random directions at birth",
+    "significance": "significance gate",
+    "paper": "paper's gate",
     "notebook": "notebook gate",
 }
 _NOTE = "Mean ± sample standard deviation over seeds; accuracy on the test split."

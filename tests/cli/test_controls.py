@@ -16,7 +16,13 @@ SMALL = {
     "baseline": False,
     "data": {"kind": "dial", "lookups": 3, "examples": 120, "max_tokens": 64},
     "model": {"width": 8, "head_width": 4, "value_width": 4},
-    "gate": {"calibration_batches": 2, "check_every": 2, "growth_fraction": 0.3, "max_heads": 3},
+    "gate": {
+        "variant": "paper",
+        "calibration_batches": 2,
+        "check_every": 2,
+        "growth_fraction": 0.3,
+        "max_heads": 3,
+    },
     "train": {"epochs": 3, "batch_size": 16, "device": "cpu", "threads": 1},
 }
 

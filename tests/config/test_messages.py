@@ -49,7 +49,7 @@ ONE_PROBLEM = [
     ("train: {device: gpu}", "3: train.device: expected one of auto, cpu, cuda, got 'gpu'"),
     (
         "gate: {variant: book}",
-        "3: gate.variant: expected one of paper, significance, notebook, got 'book'",
+        "3: gate.variant: expected one of significance, paper, notebook, got 'book'",
     ),
     (
         "conditioning: {targets: [v, o, 3]}",

@@ -86,7 +86,7 @@ def test_heads_without_energy_are_pruned_but_never_the_last() -> None:
 
 
 def test_a_prune_that_costs_too_much_is_undone_bit_for_bit() -> None:
-    bench = Bench(prune_guard=1e-6)
+    bench = Bench(prune_guard=1e-6, birth_norm=1.0)
     bench.check(30)
     bank = bench.model.attention_layers[0].bank
     bench.fade(0.01)

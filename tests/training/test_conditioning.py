@@ -22,7 +22,7 @@ BASE: dict[str, Any] = {
     "name": "conditioned",
     "data": {"kind": "dial", "lookups": 1, "examples": 400},
     "model": {"width": 16, "head_width": 4, "value_width": 4, "dropout": 0.1},
-    "gate": {"calibration_batches": 2, "check_every": 2},
+    "gate": {"variant": "paper", "calibration_batches": 2, "check_every": 2},
     "train": {"epochs": 2.0, "device": "cpu", "threads": 1},
     "baseline": False,
 }

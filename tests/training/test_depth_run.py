@@ -21,7 +21,13 @@ BASE: dict[str, Any] = {
     "baseline": False,
     "data": {"kind": "compose", "keys": 2, "values": 2, "examples": 400},
     "model": {"width": 16, "head_width": 4, "value_width": 4, "pooling": "first", "dropout": 0.1},
-    "gate": {"calibration_batches": 2, "check_every": 4, "growth_fraction": 0.3, "max_heads": 3},
+    "gate": {
+        "variant": "paper",
+        "calibration_batches": 2,
+        "check_every": 4,
+        "growth_fraction": 0.3,
+        "max_heads": 3,
+    },
     "depth": {"enabled": True, "patience": 2, "energy": 0.01, "productive": 0.01, "max_layers": 3},
     "train": {"epochs": 6.0, "batch_size": 32, "learning_rate": 0.003, "device": "cpu", "threads": 1},
 }

@@ -13,7 +13,13 @@ from incrt_cli.training.progress import Silent
 from incrt_cli.training.run import train
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-FEW = ["train.epochs=0.05", "gate.check_every=2", "gate.calibration_batches=2", "baseline=false"]
+FEW = [
+    "train.epochs=0.05",
+    "gate.check_every=2",
+    "gate.calibration_batches=2",
+    "gate.variant=paper",
+    "baseline=false",
+]
 pytestmark = [pytest.mark.shared_data, pytest.mark.slow]
 
 

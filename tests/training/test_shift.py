@@ -22,7 +22,7 @@ BASE: dict[str, Any] = {
         "max_tokens": 128,
     },
     "model": {"width": 16, "head_width": 4, "value_width": 4},
-    "gate": {"calibration_batches": 4, "check_every": 4, "growth_fraction": 0.2},
+    "gate": {"variant": "paper", "calibration_batches": 4, "check_every": 4, "growth_fraction": 0.2},
     "train": {"epochs": 12.0, "batch_size": 16, "learning_rate": 0.01, "device": "cpu", "threads": 1},
 }  # fmt: skip
 SHIFT = ("data.shift.at=0.4", "data.shift.population_seed=1")
