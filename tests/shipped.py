@@ -44,6 +44,8 @@ def shrink(arguments: list[str]) -> list[str]:
     made = any(name in a for a in arguments for name in ("synthetic", "shift"))
     synthetic = SMALL_GENOMES if made else []
     drawn = FEW_EXAMPLES if any("compose" in a for a in arguments) else []
+    if "--pilot-steps" in arguments:
+        arguments[arguments.index("--pilot-steps") + 1] = "3"
     if "--seeds" in arguments:
         arguments[arguments.index("--seeds") + 1] = "0"
     return [*arguments, *SMALL_RUN, *synthetic, *drawn]

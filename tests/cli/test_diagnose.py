@@ -39,7 +39,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "data").mkdir()
     for name, count in (("train", 200), ("dev", 40)):
         reviews(folder / "data" / f"{name}.tsv", count, seed=count)
-    settings = [*SMALL_RUN, "train.epochs=2", "data.validation_fraction=0.2", "gate.growth_fraction=0.3"]
+    settings = [
+        *SMALL_RUN,
+        "train.epochs=2",
+        "data.validation_fraction=0.2",
+        "gate.growth_fraction=0.3",
+        "gate.variant=paper",
+    ]
     command = ["train", str(CONFIGS / "sst2.yaml"), f"data.path={folder / 'data'}", *settings]
     assert run([*command, "--run-dir", str(folder / "run")]) == 0
     assert 1 < read_run(folder / "run").result["heads"] < 5

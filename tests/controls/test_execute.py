@@ -15,7 +15,7 @@ from incrt_cli.errors import DivergedError, UserError
 from incrt_cli.rundir import RunWriter, read_run
 
 CONFIG = load_config(None, (), {"name": "demo", "data": {"kind": "synthetic"}})
-CELLS = 5 + 2  # a grown run of two heads: five that grow, static models with one and two heads
+CELLS = 6 + 2  # a grown run of two heads: six that grow, static models with one and two heads
 
 
 class Trainer:

@@ -10,7 +10,7 @@ from incrt_cli.controls.plan import parse_seeds, plan
 from incrt_cli.errors import UserError
 
 BASE = {"name": "demo", "data": {"kind": "synthetic"}}
-GROWING = ["grown", "permuted", "frozen", "random", "notebook"]
+GROWING = ["grown", "permuted", "frozen", "random", "paper", "notebook"]
 
 
 def names(*overrides: str, seeds: tuple[int, ...] = (0,), grown: dict[int, int] | None = None) -> list[str]:
@@ -55,6 +55,7 @@ def test_each_control_differs_from_the_grown_run_in_its_own_setting_alone() -> N
         "permuted": {"data.permute_labels": True},
         "frozen": {"train.frozen": True},
         "random": {"gate.birth": "random"},
+        "paper": {"gate.variant": "paper"},
         "notebook": {"gate.variant": "notebook"},
         "static-1": {"gate.enabled": False},
         "static-2": {"gate.enabled": False, "model.heads": 2},
