@@ -1,4 +1,4 @@
-"""Carries the gates' decisions out on a model and its optimiser, and keeps the account of them."""
+"""Growth of a model: when to look, at which layers, and whether a layer comes on top."""
 
 from __future__ import annotations
 
@@ -11,36 +11,18 @@ from torch.optim import Optimizer
 
 from incrt_cli.config.schema import DepthSection, GateSection
 from incrt_cli.data.task import Batch
-from incrt_cli.geometry.operator import DirectionalOperator, directional_operator, energy
+from incrt_cli.geometry.operator import directional_operator, energy
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.depth import Deepen, build_depth_rule
-from incrt_cli.growth.gate import Absorb, Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
+from incrt_cli.growth.operations import Operations, Probe, Site
 from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.progress import interval
 from incrt_cli.growth.records import Certificate, Check, Event
-from incrt_cli.growth.surgery import add_head, add_layer, remove_head
-from incrt_cli.growth.variants import build_gate, build_newborn
+from incrt_cli.growth.surgery import add_layer
+from incrt_cli.growth.variants import build_gate
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.model.layer import Layer
-
-Probe = Callable[[], float]  # the loss on one training batch, without dropout, in nats
-
-
-@dataclass
-class _Site:
-    """A layer with its gate, its running C and the identities of its heads in bank order."""
-
-    index: int
-    layer: Layer
-    gate: Gate
-    moment: RunningMoment
-    heads: list[int]
-    next_head: int
-
-    def operator(self) -> DirectionalOperator:
-        bank = self.layer.bank
-        return directional_operator(self.moment.value, bank.w_q.detach(), bank.w_k.detach())
 
 
 @dataclass(frozen=True)
@@ -72,17 +54,18 @@ class GrowthController:
         self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
+        self._operations = Operations(model, optimizer, settings, self._generator)
         self._sites = [self._site(index, layer) for index, layer in enumerate(model.attention_layers)]
         self._seed, self._depth = seed, depth
         self._depth_rule = build_depth_rule(depth.settings, settings, self._task_probe) if depth else None
         self._asks_for_layer = False  # at the last check
 
-    def _site(self, index: int, layer: Layer) -> _Site:
+    def _site(self, index: int, layer: Layer) -> Site:
         width, device = layer.bank.width, layer.bank.input_projection.device
         gate = build_gate(self._settings, index, width, self._generator, self._task_probe)
         moment = RunningMoment(width, self._settings.decay, device)
         heads = list(range(layer.bank.heads))
-        return _Site(index, layer, gate, moment, heads, len(heads))
+        return Site(index, layer, gate, moment, heads, len(heads))
 
     def calibrate(self, batches: Iterable[Batch]) -> list[HeadPrediction]:
         """Γ⁽⁰⁾ (median over `batches`), thresholds and predictions, one a layer, before the first step."""
@@ -91,7 +74,7 @@ class GrowthController:
             self._depth_rule.begin(predictions[-1])
         return predictions
 
-    def _calibrate(self, sites: list[_Site], batches: Iterable[Batch], step: int) -> list[HeadPrediction]:
+    def _calibrate(self, sites: list[Site], batches: Iterable[Batch], step: int) -> list[HeadPrediction]:
         gammas: list[list[float]] = [[] for _ in sites]
         device = next(self._model.parameters()).device
         self._model.train()
@@ -141,19 +124,15 @@ class GrowthController:
 
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer, and at most one layer on top."""
-        checks, events = [], []
+        checks: list[Check] = []
+        events: list[Event] = []
         if self._task_probe is not None:
             self._task_probe.look(step, search=self._asks(step))
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))
             checks.append(check)
-            if isinstance(decision, Grow):
-                events.append(self._grow(site, op, check, decision, probe))
-            elif isinstance(decision, Absorb):
-                events.append(self._absorb(site, op, check, decision, probe))
-            elif isinstance(decision, Prune):
-                events.append(self._prune(site, op, check, decision, probe))
+            events += self._operations.carry_out(decision, site, op, check, probe)
         if self._depth_rule is not None:
             deepen = self._depth_rule.look(checks[-1], changed=decision is not None)
             self._asks_for_layer = deepen is not None
@@ -202,97 +181,4 @@ class GrowthController:
             loss_after=probe(),
             parameters=count_parameters(self._model),
             prediction=prediction,
-        )
-
-    def _grow(
-        self, site: _Site, op: DirectionalOperator, check: Check, decision: Grow, probe: Probe
-    ) -> Event:
-        bank = site.layer.bank
-        newborn = build_newborn(self._settings, decision, bank, site.moment.tokens, self._generator)
-        loss_before = probe()
-        add_head(bank, self._optimizer, newborn)
-        head = site.next_head
-        site.heads.append(head)
-        site.next_head += 1
-        change = site.gate.born(op, check.step, len(site.heads), head, decision)
-        return Event(
-            kind="birth",
-            step=check.step,
-            layer=site.index,
-            head=head,
-            heads=len(site.heads),
-            lambda_max=decision.lambda_max,
-            lambda_min=decision.lambda_min,
-            theta=check.theta,
-            phi_g=check.phi_g,
-            release=None,
-            gamma_before=change.gamma_before,
-            gamma_after=change.gamma_after,
-            delta_w=change.delta_w,
-            loss_before=loss_before,
-            loss_after=probe(),
-            parameters=count_parameters(self._model),
-        )
-
-    def _absorb(
-        self, site: _Site, op: DirectionalOperator, check: Check, decision: Absorb, probe: Probe
-    ) -> Event:
-        """Only the account of planes changes: the model, and with it the loss, stays as it is."""
-        change = site.gate.absorbed(op, check.step, len(site.heads), decision)
-        loss = probe()
-        return Event(
-            kind="capture",
-            step=check.step,
-            layer=site.index,
-            head=decision.head,
-            heads=len(site.heads),
-            lambda_max=decision.lambda_max,
-            lambda_min=decision.lambda_min,
-            theta=check.theta,
-            phi_g=check.phi_g,
-            release=None,
-            gamma_before=change.gamma_before,
-            gamma_after=change.gamma_after,
-            delta_w=change.delta_w,
-            loss_before=loss,
-            loss_after=loss,
-            parameters=count_parameters(self._model),
-        )
-
-    def _prune(
-        self, site: _Site, op: DirectionalOperator, check: Check, decision: Prune, probe: Probe
-    ) -> Event:
-        bank, index = site.layer.bank, site.heads.index(decision.head)
-        loss_before = probe()
-        # A head without W_O is a head removed, as far as the loss can tell; so measure before cutting.
-        kept = bank.output_projection.data[index].clone()
-        bank.output_projection.data[index].zero_()
-        loss_after = probe()
-        guard = self._settings.prune_guard
-        undone = guard is not None and loss_after - loss_before > guard
-        change = None
-        if undone:
-            bank.output_projection.data[index].copy_(kept)
-            site.gate.kept(decision)
-        else:
-            remove_head(bank, self._optimizer, index)
-            site.heads.pop(index)
-            change = site.gate.pruned(op, check.step, len(site.heads), decision)
-        return Event(
-            kind="prune_undone" if undone else "prune",
-            step=check.step,
-            layer=site.index,
-            head=decision.head,
-            heads=len(site.heads),
-            lambda_max=check.lambda_max,
-            lambda_min=check.lambda_min,
-            theta=check.theta,
-            phi_g=check.phi_g,
-            release=decision.release,
-            gamma_before=check.gamma,
-            gamma_after=change.gamma_after if change else check.gamma,
-            delta_w=change.delta_w if change else 0.0,
-            loss_before=loss_before,
-            loss_after=loss_after,
-            parameters=count_parameters(self._model),
         )

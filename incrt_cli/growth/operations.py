@@ -1,0 +1,128 @@
+"""What a gate decided, done to a layer: births, captures, prunes, and the event that tells of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch.optim import Optimizer
+
+from incrt_cli.config.schema import GateSection
+from incrt_cli.geometry.operator import DirectionalOperator, directional_operator
+from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Gate, Grow, Prune
+from incrt_cli.growth.moments import RunningMoment
+from incrt_cli.growth.records import Check, Event, EventKind
+from incrt_cli.growth.surgery import add_head, remove_head
+from incrt_cli.growth.variants import build_newborn
+from incrt_cli.model.classifier import Classifier, count_parameters
+from incrt_cli.model.layer import Layer
+
+Probe = Callable[[], float]  # the loss on one training batch, without dropout, in nats
+
+
+@dataclass
+class Site:
+    """A layer with its gate, its running C and the identities of its heads in bank order."""
+
+    index: int
+    layer: Layer
+    gate: Gate
+    moment: RunningMoment
+    heads: list[int]
+    next_head: int
+
+    def operator(self) -> DirectionalOperator:
+        bank = self.layer.bank
+        return directional_operator(self.moment.value, bank.w_q.detach(), bank.w_k.detach())
+
+
+@dataclass(frozen=True)
+class Operations:
+    """On the layers of `model`; newborns are drawn from `generator`."""
+
+    model: Classifier
+    optimizer: Optimizer
+    settings: GateSection
+    generator: torch.Generator
+
+    def carry_out(
+        self, decision: Decision, site: Site, op: DirectionalOperator, check: Check, probe: Probe
+    ) -> list[Event]:
+        """Do what the gate of `site` decided at `check`, where it saw `op`; at most one event."""
+        if isinstance(decision, Grow):
+            return [self._grow(decision, site, op, check, probe)]
+        if isinstance(decision, Absorb):
+            return [self._absorb(decision, site, op, check, probe)]
+        if isinstance(decision, Prune):
+            return [self._prune(decision, site, op, check, probe)]
+        return []
+
+    def _grow(self, decision: Grow, site: Site, op: DirectionalOperator, check: Check, probe: Probe) -> Event:
+        bank = site.layer.bank
+        newborn = build_newborn(self.settings, decision, bank, site.moment.tokens, self.generator)
+        loss = probe()
+        add_head(bank, self.optimizer, newborn)
+        head = site.next_head
+        site.heads.append(head)
+        site.next_head += 1
+        change = site.gate.born(op, check.step, len(site.heads), head, decision)
+        return self._event("birth", head, site, check, change, decision, (loss, probe()))
+
+    def _absorb(
+        self, decision: Absorb, site: Site, op: DirectionalOperator, check: Check, probe: Probe
+    ) -> Event:
+        """Only the account of planes changes: the model, and with it the loss, stays as it is."""
+        change = site.gate.absorbed(op, check.step, len(site.heads), decision)
+        loss = probe()
+        return self._event("capture", decision.head, site, check, change, decision, (loss, loss))
+
+    def _prune(
+        self, decision: Prune, site: Site, op: DirectionalOperator, check: Check, probe: Probe
+    ) -> Event:
+        bank, index = site.layer.bank, site.heads.index(decision.head)
+        loss = probe()
+        # A head without W_O is a head removed, as far as the loss can tell; so measure before cutting.
+        kept = bank.output_projection.data[index].clone()
+        bank.output_projection.data[index].zero_()
+        losses = (loss, probe())
+        guard = self.settings.prune_guard
+        if guard is not None and losses[1] - loss > guard:
+            bank.output_projection.data[index].copy_(kept)
+            site.gate.kept(decision)
+            unchanged = EnergyChange(check.gamma, check.gamma, 0.0)
+            return self._event("prune_undone", decision.head, site, check, unchanged, decision, losses)
+        remove_head(bank, self.optimizer, index)
+        site.heads.pop(index)
+        change = site.gate.pruned(op, check.step, len(site.heads), decision)
+        return self._event("prune", decision.head, site, check, change, decision, losses)
+
+    def _event(
+        self,
+        kind: EventKind,
+        head: int,
+        site: Site,
+        check: Check,
+        change: EnergyChange,
+        decision: Grow | Absorb | Prune,
+        losses: tuple[float, float],
+    ) -> Event:
+        seen = check if isinstance(decision, Prune) else decision
+        return Event(
+            kind=kind,
+            step=check.step,
+            layer=site.index,
+            head=head,
+            heads=len(site.heads),
+            lambda_max=seen.lambda_max,
+            lambda_min=seen.lambda_min,
+            theta=check.theta,
+            phi_g=check.phi_g,
+            release=decision.release if isinstance(decision, Prune) else None,
+            gamma_before=change.gamma_before,
+            gamma_after=change.gamma_after,
+            delta_w=change.delta_w,
+            loss_before=losses[0],
+            loss_after=losses[1],
+            parameters=count_parameters(self.model),
+        )
