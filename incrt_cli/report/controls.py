@@ -9,11 +9,11 @@ from pathlib import Path
 
 from incrt_cli.controls.counts import GROWN, equal_size, parse_name, static, static_heads, sweep
 from incrt_cli.report.rows import Row, number, run_row, section
-from incrt_cli.report.table import Table, mean_sd, percent, shortened, whole
+from incrt_cli.report.table import ABSENT, Table, mean_sd, percent, shortened, whole
 from incrt_cli.rundir import Run
 
 Cells = Mapping[str, Mapping[int, Row]]  # control -> seed -> the run's row
-_COLUMNS = ("control", "heads", "accuracy %", "parameters", "seconds", "seeds")
+_COLUMNS = ("control", "heads", "accuracy %", "parameters", "seconds", "seeds", "growth stopped")
 _WORDS = {
     "permuted": "permuted labels",
     "frozen": "frozen (no training)",
@@ -90,7 +90,10 @@ def _line(label: str, rows: Sequence[Row]) -> tuple[str, ...]:
 
     accuracy = mean_sd(column("accuracy"), scale=100)
     costs = (mean_sd(column("parameters"), 0), mean_sd(column("seconds")))
-    return (label, mean_sd(column("heads")), accuracy, *costs, whole(len(rows)))
+    stopped = [row["stopped_by_itself"] for row in rows if row["growing"]]
+    # Where training ended before growth did, the heads are a lower bound.
+    ended = f"{sum(flag is True for flag in stopped)} of {len(stopped)}" if stopped else ABSENT
+    return (label, mean_sd(column("heads")), accuracy, *costs, whole(len(rows)), ended)
 
 
 def _needed_note(cells: Cells, sizes: Mapping[int, int]) -> str:

@@ -18,6 +18,7 @@ FIRST_NOTE = "Predicted first: the prediction's time is before the first step's.
 _STOP_NOTES = (
     "Sufficient: no layer would grow (λ_max ≤ θ, or no free plane left). Minimal: every head's release "
     "energy reaches the pruning threshold φ_g; – where no head owns a plane.",
+    "Captures: planes that a head took which was there already (gate.attribution), so that none was born.",
     "Both words are about directional energy and not accuracy. The heads present at the start own no plane "
     "and are never pruned.",
 )
@@ -96,12 +97,14 @@ def heads_table(runs: Sequence[Run]) -> Table:
 def stop_table(runs: Sequence[Run]) -> Table:
     """What ended growth, and whether the certificate of METHOD §4 (Theorem 6) holds."""
     columns = (
-        "run", "births", "prunes", "sufficient", "minimal", "last event", "of steps", "growth stopped",
+        "run", "births", "captures", "prunes", "sufficient", "minimal", "last event", "of steps",
+        "growth stopped",
     )  # fmt: skip
     lines = tuple(
         (
             run_label(row),
             whole(row["births"]),
+            whole(row["captures"]),
             whole(row["prunes"]),
             yes_no(row["sufficient"]),
             _minimal_cell(run, row),

@@ -49,6 +49,7 @@ def run_row(run: Run) -> Row:
         "baseline_accuracy": number(section(result, "baseline"), "accuracy"),
         "parameters_start": number(result, "parameters_start"),
         "births": number(result, "births"),
+        "captures": number(result, "captures"),
         "prunes": number(result, "prunes"),
         "growing": flag(result, "growing"),
         "stopped_by_itself": flag(result, "stopped_by_itself"),

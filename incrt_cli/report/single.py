@@ -22,7 +22,7 @@ def certificate_table(run: Run) -> Table | None:
     if not layers:
         return None
     columns = (
-        "layer", "λ_max", "θ", "sufficient", "least release energy", "φ_g", "minimal", "Γ",
+        "layer", "planes", "λ_max", "θ", "sufficient", "least release energy", "φ_g", "minimal", "Γ",
         "captured share %", "events", "last event",
     )  # fmt: skip
     return Table("Certificate per layer", columns, tuple(_layer_line(layer) for layer in layers))
@@ -32,6 +32,7 @@ def _layer_line(layer: dict[str, Any]) -> tuple[str, ...]:
     release = number(layer, "min_release")
     return (
         whole(number(layer, "layer")),
+        whole(number(layer, "planes")),
         significant(number(layer, "lambda_max")),
         significant(number(layer, "theta")),
         yes_no(flag(layer, "sufficient")),

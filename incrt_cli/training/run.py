@@ -108,6 +108,7 @@ def _result(
         "layers_start": config.model.layers,
         "layer_steps": [event.step for event in loop.events if event.kind == "layer"],
         "births": kinds["birth"],
+        "captures": kinds["capture"],  # planes taken by heads that were there
         "prunes": kinds["prune"],
         "parameters": count_parameters(model),
         "parameters_start": parameters_start,

@@ -44,8 +44,19 @@ def test_every_control_has_one_line_over_its_seeds(family):
     ]  # fmt: skip
     assert shown["grown"] == {
         "control": "grown", "heads": "3.5 ± 0.7", "accuracy %": "91.0 ± 1.4", "parameters": "123,456 ± 0",
-        "seconds": "61.2 ± 0.0", "seeds": "2",
+        "seconds": "61.2 ± 0.0", "seeds": "2", "growth stopped": "2 of 2",
     }  # fmt: skip
+
+
+def test_growth_that_training_cut_short_is_counted_and_a_static_model_has_none(make_run):
+    runs = [
+        make_run("grown-seed0", heads=3),
+        make_run("grown-seed1", heads=3, stopped_by_itself=False),
+        make_run("static-1-seed0", heads=1, growing=False),
+    ]
+    shown = lines(controls_tables(runs)[0])
+    assert shown["grown"]["growth stopped"] == "1 of 2"
+    assert shown["static, 1 a layer"]["growth stopped"] == "–"
 
 
 def test_the_static_model_of_equal_size_is_that_of_the_same_seed(family):
