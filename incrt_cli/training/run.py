@@ -22,6 +22,7 @@ from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, p
 from incrt_cli.training.loop import Loop, Snapshot
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
+from incrt_cli.training.room import too_short
 from incrt_cli.training.stream import POPULATIONS
 
 # From the run folder and the result about to be written: its tables as Markdown and CSV.
@@ -44,6 +45,8 @@ def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: S
     run.write_prediction(prediction_json(prepared.predictions))
     parameters_start = count_parameters(prepared.model)
     loop = Loop(prepared, run, reporter)
+    if warning := too_short(config, loop.stream):
+        reporter.say(warning)
     _measure_conditioning(run, prepared, 0)
     try:
         seconds = loop.run()
