@@ -24,9 +24,9 @@ _STOP_NOTES = (
 )
 _TASK_NOTE = (
     "gate.variant: significance, though, asks the task: λ_max is the rate at which a further head could "
-    "lower the loss of the reserved records, θ is gate.critical_t standard errors of it. Sufficient: that rate was "
-    "not significant when growth closed, or the task is solved. It decides every gate.settle / 2 steps, "
-    "never prunes, and does not aim at k_law or its like."
+    "lower the loss of the reserved records, θ is gate.critical_t standard errors of it. Sufficient: "
+    "that rate was not significant when growth closed, or the task is solved. It decides every "
+    "gate.settle / 2 steps, never prunes, and does not aim at k_law or its like."
 )
 
 

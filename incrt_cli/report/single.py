@@ -11,7 +11,8 @@ from incrt_cli.rundir import Run
 CLASSES_SHOWN = 20
 _FUNCTIONAL_NOTES = (
     "W = Γ² + c K; by events: the sum of ΔW of births, captures and prunes, each at fixed C and weights, "
-    "where the theorem asks for ΔW < 0; by drift: all that training itself changed, which the theorem says nothing of.",
+    "where the theorem asks for ΔW < 0; by drift: all that training itself changed, which the theorem says "
+    "nothing of.",
     "Shares are of |by events| + |by drift|. The limit holds for a run without drift.",
 )
 

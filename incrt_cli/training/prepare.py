@@ -113,8 +113,8 @@ def _require_judges(judges: EncodedSplit, rows: int) -> None:
     if len(np.unique(judges.records)) < 2:
         raise UserError(
             "gate.variant: significance reserves gate.probe_rows of the training rows, and at most a fifth "
-            f"of the records: of {rows:,} that leaves fewer than 2 records to judge by; give more data or raise "
-            "gate.probe_rows, or take gate.variant=paper"
+            f"of the records: of {rows:,} that leaves fewer than 2 records to judge by; give more data or "
+            "raise gate.probe_rows, or take gate.variant=paper"
         )
 
 
