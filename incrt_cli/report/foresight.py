@@ -1,11 +1,12 @@
 """How early a run's head count can be told [ours].
 
-    k_pilot(t) = k_greedy⁽⁰⁾ + (k_greedy⁽ᵗ⁾ − k_greedy⁽⁰⁾)/ρ(t)
+    k_pilot(t) = k_greedy⁽⁰⁾ + (k_greedy⁽ᵗ⁾ − k_greedy⁽⁰⁾)/√ρ(t)
 
 k_greedy⁽ᵗ⁾ is METHOD §5's count on the operator of step t: the heads there are and the planes left to get.
 What moves it is training, and how far training has come is the share ρ(t) of the run's learning rate that is
-spent: known beforehand for every t, and of no scale. Nothing is fitted. Beside it c(t) · k_pilot(t), c the
-geometric mean of heads at the end / k_pilot over the other tasks, as c of the law is in `calibration`.
+spent: known beforehand for every t, and of no scale. The root is that of steps which wander: they get as far
+as the square root of their number. Beside it c(t) · k_pilot(t), c the geometric mean of heads at the end /
+k_pilot over the other tasks, as c of the law is in `calibration`; without it nothing is fitted.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def k_pilot(
         layer, now, spent = (number(row, key) for key in ("layer", "projected", "rate_spent"))
         if row.get("kind") == "check" and now and spent and (number(row, "step") or 0) <= until:
             start = first.get(layer)
-            counts[layer] = None if start is None else start + (now - start) / spent
+            counts[layer] = None if start is None else start + (now - start) / math.sqrt(spent)
     known = [count for count in counts.values() if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
 
@@ -101,8 +102,8 @@ def foresight_table(entries: Sequence[Foresight]) -> Table:
         for entry in entries
     )
     notes = (
-        "Uncalibrated: k_pilot, which carries on to the end what k_greedy has moved by until then, in "
-        "proportion to the learning rate spent; nothing is fitted. Otherwise c · k_pilot, c: heads at the end / "
+        "Uncalibrated: k_pilot, which carries on to the end what k_greedy has moved by until then, with the "
+        "root of the learning rate spent; nothing is fitted. Otherwise c · k_pilot, c: heads at the end / "
         "k_pilot over the other tasks. At 0 % it is k_greedy.",
     )
     return Table("How early the count can be told, out of sample", columns, lines, notes)

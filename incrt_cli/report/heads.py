@@ -75,7 +75,7 @@ def pilot_table(pilot: Mapping[str, Any]) -> Table:
         *(decimal(number(pilot, key)) for key in ("k_pilot", "seconds")),
     )
     note = (
-        "k_pilot: what k_greedy has moved by until then, carried on to the end in proportion to the learning "
+        "k_pilot: what k_greedy has moved by until then, carried on to the end with the root of the learning "
         "rate spent. How far that is off on finished runs, predict-heads --calibrate measures."
     )
     return Table("After a few steps", columns, (cells,), (note,))

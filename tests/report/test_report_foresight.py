@@ -37,19 +37,19 @@ def test_before_the_first_step_it_is_the_greedy_count(make_run):
     assert projected_heads(make_run(), 0.0) == 11
 
 
-def test_what_has_moved_is_carried_on_in_proportion_to_the_rate_spent():
-    assert k_pilot(ONE_LAYER, [look(20, 14, 0.25)], 20) == 11 + 3 / 0.25
+def test_what_has_moved_is_carried_on_with_the_root_of_the_rate_spent():
+    assert k_pilot(ONE_LAYER, [look(20, 14, 0.25)], 20) == 11 + 3 / 0.5
     assert k_pilot(ONE_LAYER, [look(20, 11, 0.25)], 20) == 11
 
 
 def test_the_last_exact_look_within_the_share_counts(looked_at):
-    run = looked_at(3, [look(20, 12, 0.5), look(100, 14, 0.5), look(105, None, 0.5), look(110, 20, 0.9)])
+    run = looked_at(3, [look(20, 12, 0.25), look(100, 14, 0.25), look(105, None, 0.25), look(110, 20, 0.81)])
     assert projected_heads(run, 0.1) == 17  # of 1,052 steps the first 105; the look there was no exact one
     assert projected_heads(run, 0.5) == 21
 
 
 def test_layers_add_up_and_one_that_was_not_looked_at_leaves_the_count_open():
-    assert k_pilot(TWO_LAYERS, [look(20, 12, 0.5), look(20, 3, 0.5, layer=1)], 20) == 13 + 4
+    assert k_pilot(TWO_LAYERS, [look(20, 12, 0.25), look(20, 3, 0.25, layer=1)], 20) == 13 + 4
     assert k_pilot(TWO_LAYERS, [look(20, 12, 0.5), look(20, None, 0.5, layer=1)], 20) is None
     assert k_pilot(TWO_LAYERS, [], 20) is None
 
