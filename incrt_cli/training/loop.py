@@ -23,7 +23,7 @@ from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
-from incrt_cli.training.schedule import learning_rate
+from incrt_cli.training.schedule import learning_rate, rate_shares
 from incrt_cli.training.stream import Stream
 
 
@@ -52,6 +52,9 @@ class Loop:
         self.stream = Stream(prepared.tasks, prepared.config, prepared.growth_rows)
         self.total_steps = self.stream.total_steps
         self._evaluate_every = max(1, round(self._settings.evaluate_every * self.stream.batches_per_epoch))
+        self._rate_shares = rate_shares(
+            self.total_steps, self._settings.warmup_fraction, self._settings.decay_fraction
+        )
         self.steps = 0
         self.events: list[Event] = []
         self.first_step_at: str | None = None
@@ -139,7 +142,8 @@ class Loop:
 
     def _record(self, checks: list[Check], events: list[Event]) -> None:
         for check in checks:
-            self._run.append_metrics({"kind": "check", **asdict(check)})
+            spent = self._rate_shares[self.steps]
+            self._run.append_metrics({"kind": "check", **asdict(check), "rate_spent": spent})
         for event in events:
             self._run.append_event({**asdict(event), "epoch": self._epoch()})
         self.events += events
