@@ -122,6 +122,8 @@ def _read(run: Path, step: int) -> Checkpoint:
     if (folder / layout.MARK).read_bytes() != _mark(contents):
         raise ValueError(f"its files are not those that {layout.MARK} was written for")
     read = json.loads(contents[layout.STATE])
+    if read["step"] != step:
+        raise ValueError(f"it is that of step {read['step']}")
     for name, size in read[_ROWS].items():
         present = (run / name).stat().st_size if (run / name).exists() else 0
         if present < size:
