@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,8 +54,8 @@ class Torture:
     def leave_alone(self) -> Path:
         """The undisturbed run, which says too how long one takes from a kill to the next at most."""
         whole, started = self._folder / "whole", time.perf_counter()
-        code, said = self._process("train", str(self._config), "--run-dir", str(whole)).wait(), ""
-        assert code == 0, said
+        code = self._process("train", str(self._config), "--run-dir", str(whole)).wait()
+        assert code == 0, f"exit code {code}, see {self._folder / 'log.txt'}"
         self._seconds = time.perf_counter() - started
         events = Counter(event["kind"] for event in read_run(whole).events or ())
         assert all(events[kind] >= least for kind, least in LEAST.items()), events
@@ -67,8 +68,8 @@ class Torture:
         while read_run(run).status != "complete":
             begun = (run / "config.yaml").exists()
             self.resumes += begun
-            if not begun and run.exists():
-                (run / "events.jsonl").unlink()  # killed before there was anything to resume
+            if not begun:
+                shutil.rmtree(run, ignore_errors=True)  # killed before there was anything to resume
             start = ["--resume", str(run)] if begun else [str(self._config), "--run-dir", str(run)]
             process = self._process("train", *start)
             try:

@@ -57,6 +57,7 @@ def resume(
         go_back(stored.path, checkpoint)
         run = RunWriter(stored.path)
         if checkpoint is None:
+            reporter.say("there is no checkpoint yet: training starts from the beginning")
             loop, origin = begin(run, prepared, reporter), now
         else:
             loop, origin = _continued(run, prepared, checkpoint, reporter), checkpoint.state["origin"]
@@ -70,7 +71,7 @@ def resume(
                 **{key: now[key] for key in ("device", "threads", "libraries")},
             }
         )
-        reporter.say(f"resumed at step {loop.steps} of {loop.total_steps}")
+        reporter.say(f"goes on from step {loop.steps} of {loop.total_steps}")
         origin = {**now, "parameters_start": origin["parameters_start"]}
         return finish(run, prepared, loop, origin, reporter, summarise, signals)
 
