@@ -48,8 +48,9 @@ class Found:
     damaged: tuple[str, ...]
 
 
-def write_checkpoint(run: Path, step: int, state: Mapping[str, Any], keep: int) -> None:
-    """Save `state` (see `split_tree`) as `step-N` of the run folder and remove all but the newest `keep`.
+def write_checkpoint(run: Path, step: int, state: Mapping[str, Any], keep: int, good: int) -> None:
+    """Save `state` (see `split_tree`) as `step-N` of the run folder and remove all but the newest `keep`, and
+    the newest up to step `good`, the last that was found good: what comes after may be about to diverge.
 
     The rows of metrics and events are brought to the disk first. Raises UserError when the system refuses to
     write; older checkpoints are then as they were.
@@ -72,7 +73,13 @@ def write_checkpoint(run: Path, step: int, state: Mapping[str, Any], keep: int) 
         _remove(folder)
         raise
     for old in _steps(run)[:-keep]:
-        _remove(_folder(run, old))
+        if old != newest_step(run, good):
+            _remove(_folder(run, old))
+
+
+def newest_step(run: Path, until: int) -> int | None:
+    """Of the newest checkpoint, complete or not, of step `until` or before."""
+    return max((step for step in _steps(run) if step <= until), default=None)
 
 
 def find_checkpoint(run: Path) -> Found:

@@ -117,7 +117,8 @@ class Keeper:
         due = self._every is not None and (step % self._every == 0 or step == last)
         if due or save or stop:
             state = {**gather(self._prepared, self._loop), "origin": self._origin}
-            self._run.save_checkpoint(step, state, self._prepared.config.train.checkpoints_kept)
+            kept = self._prepared.config.train.checkpoints_kept
+            self._run.save_checkpoint(step, state, kept, good=self._loop.last_good.step)
         if stop:
             raise StoppedError(f"stopped by {stop} after step {step} of {last}; {how_to_resume(self._run)}")
         if save:

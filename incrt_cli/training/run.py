@@ -21,6 +21,7 @@ from incrt_cli.training.baseline import tfidf_logistic_regression
 from incrt_cli.training.checkpoint import Keeper, how_to_resume, origin_of
 from incrt_cli.training.conditioning import conditioning_rows, sample
 from incrt_cli.training.course import Snapshot
+from incrt_cli.training.divergence import account
 from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
 from incrt_cli.training.interruption import Requests, listening
 from incrt_cli.training.loop import Loop
@@ -83,7 +84,7 @@ def finish(
             seconds = loop.run(after_step=keeper.after_step)
     except DivergedError as error:
         _write_model(run, prepared.tasks[-1], loop.last_good)
-        run.write_divergence(_divergence(loop, str(error)))
+        run.write_divergence(account(run, loop, str(error)))
         raise
     except KeyboardInterrupt:
         reporter.say(f"left at step {loop.steps}, without a checkpoint of it; {how_to_resume(run)}")
@@ -96,18 +97,6 @@ def finish(
     run.write_text("report.csv", csv)
     run.write_result(result)
     return run.path
-
-
-def _divergence(loop: Loop, found: str) -> dict[str, Any]:
-    """What was met, and the records of the last batch read before it."""
-    records = [] if loop.last_rows is None else loop.last_rows[0].records[loop.last_rows[1]]
-    return {
-        "found": found,
-        "step": loop.steps,
-        "records": records,
-        "population": loop.stream.population(loop.steps),
-        "last_good_step": loop.last_good.step,
-    }
 
 
 def _account(prepared: Prepared) -> Mapping[str, Any]:

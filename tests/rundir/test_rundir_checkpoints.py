@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> RunWriter:
     writer = RunWriter.create(tmp_path / "run", "small")
     for step in (10, 20):
         writer.append_metrics({"step": step})
-        writer.save_checkpoint(step, _state(step), keep=2)
+        writer.save_checkpoint(step, _state(step), keep=2, good=0)
     writer.append_metrics({"step": 21})
     return writer
 
@@ -141,8 +141,15 @@ def test_going_back_takes_away_all_that_came_after(run: RunWriter) -> None:
 
 
 def test_older_ones_go_only_when_the_new_one_is_complete(run: RunWriter) -> None:
-    run.save_checkpoint(30, _state(30), keep=2)
+    run.save_checkpoint(30, _state(30), keep=2, good=0)
     assert _names(run) == ["step-20", "step-30"]
+
+
+def test_the_last_good_one_stays_however_few_are_kept(run: RunWriter) -> None:
+    for step in (30, 40):
+        run.save_checkpoint(step, _state(step), keep=1, good=25)
+    assert _names(run) == ["step-20", "step-40"]
+    assert run.checkpoint_up_to(25) == "checkpoints/step-20" and run.checkpoint_up_to(15) is None
 
 
 @pytest.mark.parametrize(
@@ -160,7 +167,7 @@ def test_a_full_disk_is_one_message_and_leaves_the_checkpoints_there_are(
 
     monkeypatch.setattr(os, call, full)
     with pytest.raises(UserError, match="No space left on device"):
-        run.save_checkpoint(30, _state(30), keep=1)
+        run.save_checkpoint(30, _state(30), keep=1, good=0)
     monkeypatch.undo()
     assert _names(run) == ["step-10", "step-20"]
     found = find_checkpoint(run.path)
@@ -171,7 +178,7 @@ def test_a_place_where_no_folder_can_be_is_named(tmp_path: Path) -> None:
     run = RunWriter.create(tmp_path / "run", "small")
     (run.path / "checkpoints").write_text("in the way")
     with pytest.raises(UserError, match=f"{run.path}/checkpoints/step-1"):
-        run.save_checkpoint(1, _state(1), keep=1)
+        run.save_checkpoint(1, _state(1), keep=1, good=0)
 
 
 def test_a_folder_is_held_by_one_at_a_time(tmp_path: Path) -> None:

@@ -254,6 +254,7 @@ def test_a_divergence_keeps_checkpoints_and_names_its_records(tmp_path: Path) ->
     text = (tmp_path / "run" / "divergence.json").read_text()
     account = json.loads(text)
     assert "NaN" not in text and account["step"] >= 1 and account["last_good_step"] == 0
+    assert account["last_good_checkpoint"] is None
     assert 0 < len(account["records"]) <= 32 and max(Counter(account["records"]).values()) == 1
     # It would diverge again, and says so again: a resume changes nothing.
     with pytest.raises(DivergedError):
