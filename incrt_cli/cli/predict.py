@@ -113,10 +113,11 @@ def _of_config(path: Path, overrides: list[str], quiet: bool) -> dict[str, Any]:
 
 
 def _of_pilot(path: Path, overrides: list[str], steps: int, quiet: bool) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from incrt_cli.config.load import load_config
+    from incrt_cli.report.foresight import k_pilot
     from incrt_cli.training.foretaste import train_a_little
 
-    pilot = asdict(train_a_little(load_config(path, overrides), steps, (lambda _: None) if quiet else print))
-    return {**pilot.pop("prediction"), "pilot": pilot}
+    pilot = train_a_little(load_config(path, overrides), steps, (lambda _: None) if quiet else print)
+    figures = {key: getattr(pilot, key) for key in ("steps", "total_steps", "heads", "seconds")}
+    count = k_pilot(pilot.prediction, pilot.looks, pilot.steps)
+    return {**pilot.prediction, "pilot": {**figures, "k_pilot": count}}

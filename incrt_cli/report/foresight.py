@@ -1,18 +1,23 @@
-"""How early a run's head count can be told: k_greedy of METHOD §5, on the operator of a later step [ours].
+"""How early a run's head count can be told [ours].
 
-k_pilot(s) = heads + planes that greedy deflation needs, at the last exact look within the first share s of a
-run's steps. What it lacks is the drift still to come: c(s) is the geometric mean of heads at the end /
-k_pilot(s) over the other tasks, as c of the law is in `calibration`.
+    k_pilot(t) = k_greedy⁽⁰⁾ + (k_greedy⁽ᵗ⁾ − k_greedy⁽⁰⁾)/√ρ(t)
+
+k_greedy⁽ᵗ⁾ is METHOD §5's count on the operator of step t: the heads there are and the planes left to get.
+What moves it is training, and how far training has come is the share ρ(t) of the run's learning rate that is
+spent: known beforehand for every t, and of no scale. The root is that of steps which wander: they get as far
+as the square root of their number. Beside it c(t) · k_pilot(t), c the geometric mean of heads at the end /
+k_pilot over the other tasks, as c of the law is in `calibration`; without it nothing is fitted.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from incrt_cli.report.rows import number, run_row
+from incrt_cli.report.rows import entries, number, run_row
 from incrt_cli.report.table import Table, decimal, percent, whole
 from incrt_cli.rundir import Run
 
@@ -34,7 +39,7 @@ def foresight(runs: Sequence[tuple[Hashable, Run]]) -> list[Foresight]:
     found = []
     for share in SHARES:
         counted = [(task, run_row(run)["heads"], projected_heads(run, share)) for task, run in runs]
-        logs = [(task, math.log(heads / pilot)) for task, heads, pilot in counted if pilot]
+        logs = [(task, math.log(heads / pilot)) for task, heads, pilot in counted if pilot and pilot > 0.0]
         constants = fit_on_others(logs)
         if len(constants) > 1:
             errors = tuple(abs(log - constants[task]) for task, log in logs)
@@ -54,18 +59,28 @@ def fit_on_others(logs: Sequence[tuple[Hashable, float]]) -> Mapping[Hashable, f
     return {task: statistics.fmean([m for other, m in means.items() if other != task]) for task in means}
 
 
-def projected_heads(run: Run, share: float) -> int | None:
+def projected_heads(run: Run, share: float) -> float | None:
     """k_pilot at `share` of the run's steps, over all layers; None without a look at every layer by then."""
-    if share == 0.0:
-        return number(run.prediction or {}, "k_greedy")  # type: ignore[no-any-return]
     steps = number(run.result or {}, "total_steps") or 0
-    latest: dict[int, int | None] = {}
-    for row in run.metrics or ():
-        if row.get("kind") == "check" and number(row, "step") is not None and row["step"] <= share * steps:
-            layer = number(row, "layer") or 0
-            latest[layer] = number(row, "projected") or latest.get(layer)
-    counts = [count for count in latest.values() if count is not None]
-    return sum(counts) if counts and len(counts) == len(latest) else None
+    return k_pilot(run.prediction or {}, run.metrics or (), share * steps)
+
+
+def k_pilot(
+    prediction: Mapping[str, Any], metrics: Iterable[Mapping[str, Any]], until: float
+) -> float | None:
+    """k_pilot from the last exact look at every layer up to step `until`; k_greedy itself at step 0.
+
+    `prediction` and `metrics` are laid out as in a run folder.
+    """
+    first = {number(layer, "layer"): number(layer, "k_greedy") for layer in entries(prediction, "layers")}
+    counts = dict(first) if until == 0 else dict.fromkeys(first)
+    for row in metrics:
+        layer, now, spent = (number(row, key) for key in ("layer", "projected", "rate_spent"))
+        if row.get("kind") == "check" and now and spent and (number(row, "step") or 0) <= until:
+            start = first.get(layer)
+            counts[layer] = None if start is None else start + (now - start) / math.sqrt(spent)
+    known = [count for count in counts.values() if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def foresight_table(entries: Sequence[Foresight]) -> Table:
@@ -87,7 +102,8 @@ def foresight_table(entries: Sequence[Foresight]) -> Table:
         for entry in entries
     )
     notes = (
-        "Predicted: c · k_pilot; k_pilot: the heads of that moment and the planes that a frozen operator "
-        "would still grow; c: heads at the end / k_pilot over the other tasks. At 0 % it is k_greedy.",
+        "Uncalibrated: k_pilot, which carries on to the end what k_greedy has moved by until then, with the "
+        "root of the learning rate spent; nothing is fitted. Otherwise c · k_pilot, c: heads at the end / "
+        "k_pilot over the other tasks. At 0 % it is k_greedy.",
     )
     return Table("How early the count can be told, out of sample", columns, lines, notes)

@@ -71,12 +71,12 @@ def pilot_table(pilot: Mapping[str, Any]) -> Table:
     """What a few steps of training say of the count."""
     columns = ("steps", "of", "heads by then", "k_pilot", "seconds")
     cells = (
-        *(whole(number(pilot, key)) for key in ("steps", "total_steps", "heads", "k_pilot")),
-        decimal(number(pilot, "seconds")),
+        *(whole(number(pilot, key)) for key in ("steps", "total_steps", "heads")),
+        *(decimal(number(pilot, key)) for key in ("k_pilot", "seconds")),
     )
     note = (
-        "k_pilot: the heads of that moment and the planes that a frozen operator would still grow. The drift "
-        "still to come is what predict-heads --calibrate measures on finished runs of other tasks."
+        "k_pilot: what k_greedy has moved by until then, carried on to the end with the root of the learning "
+        "rate spent. How far that is off on finished runs, predict-heads --calibrate measures."
     )
     return Table("After a few steps", columns, (cells,), (note,))
 

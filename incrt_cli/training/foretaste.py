@@ -1,7 +1,4 @@
-"""How many heads, after a few real steps: the drift that a prediction at step 0 misses comes early [ours].
-
-k_pilot = heads at the last exact look + planes that greedy deflation of the operator of then still needs.
-"""
+"""The first steps of a run, to predict from: some of the drift that a look at step 0 misses is in them."""
 
 from __future__ import annotations
 
@@ -18,29 +15,31 @@ from incrt_cli.training.progress import Silent
 
 @dataclass(frozen=True)
 class Foretaste:
-    """After `steps` of `total_steps`; `k_pilot` over all layers, None where one of them was not looked at."""
+    """After `steps` of `total_steps`: heads by then, the looks at every layer and the prediction of step 0.
+
+    `looks` and `prediction` are laid out as in a run folder's metrics.jsonl and prediction.json.
+    """
 
     steps: int
     total_steps: int
     heads: int
-    k_pilot: int | None
     seconds: float
-    prediction: Mapping[str, Any]  # that of before the first step, as in prediction.json
+    looks: list[dict[str, Any]]
+    prediction: dict[str, Any]
 
 
 class _Looks:
-    """Keeps the last projection of every layer, and nothing else that a run would write down."""
+    """Keeps the looks, and nothing else that a run would write down."""
 
     def __init__(self) -> None:
-        self.projected: dict[int, int | None] = {}
+        self.rows: list[dict[str, Any]] = []
 
     def append_event(self, event: Mapping[str, Any]) -> None:
         pass
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         if row["kind"] == "check":
-            layer = row["layer"]
-            self.projected[layer] = row["projected"] or self.projected.get(layer)
+            self.rows.append(dict(row))
 
 
 def train_a_little(config: Config, steps: int, say: Callable[[str], None]) -> Foretaste:
@@ -55,13 +54,11 @@ def train_a_little(config: Config, steps: int, say: Callable[[str], None]) -> Fo
     if steps > loop.total_steps:
         raise UserError(f"--pilot-steps {steps}: the whole run has {loop.total_steps} steps")
     seconds = loop.run(steps)
-    counts = [count for count in looks.projected.values() if count is not None]
-    known = counts and len(counts) == len(prepared.model.head_counts)
     return Foretaste(
         steps=steps,
         total_steps=loop.total_steps,
         heads=sum(prepared.model.head_counts),
-        k_pilot=sum(counts) if known else None,
         seconds=seconds,
+        looks=looks.rows,
         prediction=prediction_json(prepared.predictions),
     )

@@ -23,7 +23,7 @@ from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
-from incrt_cli.training.schedule import learning_rate
+from incrt_cli.training.schedule import learning_rate, rate_shares
 from incrt_cli.training.stream import Stream
 
 
@@ -44,6 +44,9 @@ class Loop:
         self.stream = Stream(prepared.tasks, prepared.config, prepared.growth_rows)
         self.total_steps = self.stream.total_steps
         self._evaluate_every = max(1, round(self._settings.evaluate_every * self.stream.batches_per_epoch))
+        self._rate_shares = rate_shares(
+            self.total_steps, self._settings.warmup_fraction, self._settings.decay_fraction
+        )
         self.course = Course()
         self.last_rows: tuple[EncodedSplit, np.ndarray] | None = None  # read by the last step begun
         self._started = 0.0
@@ -134,7 +137,8 @@ class Loop:
 
     def _record(self, checks: list[Check], events: list[Event]) -> None:
         for check in checks:
-            self._run.append_metrics({"kind": "check", **asdict(check)})
+            spent = self._rate_shares[self.steps]
+            self._run.append_metrics({"kind": "check", **asdict(check), "rate_spent": spent})
         for event in events:
             self._run.append_event({**asdict(event), "epoch": self._epoch()})
         self.course.events += [Happened(event.kind, event.step) for event in events]

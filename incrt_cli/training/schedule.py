@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 
@@ -18,3 +19,10 @@ def learning_rate(
     held = max(warmup, total - round(total * decay_fraction))
     progress = max(0, step - held) / max(1, total - held)
     return peak * 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+def rate_shares(total: int, warmup_fraction: float, decay_fraction: float = 1.0) -> list[float]:
+    """How much of the learning rate of all `total` steps is spent before step 0, 1, … total: 0 to 1."""
+    rates = (learning_rate(step, total, 1.0, warmup_fraction, decay_fraction) for step in range(total))
+    spent = list(itertools.accumulate(rates, initial=0.0))
+    return [value / spent[-1] for value in spent] if total else [1.0]

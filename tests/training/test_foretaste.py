@@ -8,7 +8,7 @@ import pytest
 
 from incrt_cli.config.load import load_config
 from incrt_cli.errors import UserError
-from incrt_cli.report.foresight import projected_heads
+from incrt_cli.report.foresight import k_pilot, projected_heads
 from incrt_cli.rundir import read_run
 from incrt_cli.training.foretaste import train_a_little
 from incrt_cli.training.progress import Silent
@@ -26,14 +26,15 @@ def test_the_pilot_sees_what_the_run_itself_would_see(tmp_path: Path) -> None:
     run = read_run(train(config, tmp_path / "run", Silent(), lambda path, result: ("", "")))
     steps = run.result["total_steps"]
     pilot = train_a_little(config, steps // 2, lambda text: None)
-    assert pilot.k_pilot == projected_heads(run, 0.5)
+    assert k_pilot(pilot.prediction, pilot.looks, pilot.steps) == projected_heads(run, 0.5) > 1
     assert pilot.total_steps == steps
     assert pilot.heads == 1 + sum(e["kind"] == "birth" and e["step"] <= steps // 2 for e in run.events)
     assert pilot.prediction["k_greedy"] == run.prediction["k_greedy"]
 
 
 def test_before_the_first_check_nothing_can_be_said() -> None:
-    assert train_a_little(load_config(None, SETTINGS), 2, lambda text: None).k_pilot is None
+    pilot = train_a_little(load_config(None, SETTINGS), 2, lambda text: None)
+    assert pilot.looks == [] and k_pilot(pilot.prediction, pilot.looks, 2) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrt_cli.training.schedule import learning_rate
+from incrt_cli.training.schedule import learning_rate, rate_shares
 
 
 def test_warm_up_is_linear_then_a_cosine_falls_to_zero() -> None:
@@ -35,3 +35,10 @@ def test_warm_up_and_decay_may_not_overlap() -> None:
 
 def test_a_rate_may_be_held_to_the_end() -> None:
     assert learning_rate(99, 100, 1.0, 0.1, decay_fraction=0.0) == 1.0
+
+
+def test_the_share_of_the_rate_that_is_spent_goes_from_nothing_to_all() -> None:
+    shares = rate_shares(100, 0.1, 0.4)
+    assert len(shares) == 101 and shares[0] == 0.0 and shares[-1] == pytest.approx(1.0)
+    rates = [learning_rate(step, 100, 3.0, 0.1, 0.4) for step in range(100)]
+    assert shares[30] == pytest.approx(sum(rates[:30]) / sum(rates))
