@@ -9,6 +9,7 @@ code 0: every run came out bit for bit as the undisturbed one, the seconds apart
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import shutil
 import subprocess
@@ -43,18 +44,20 @@ LEAST = {"birth": 5, "prune": 1}
 
 
 class Torture:
-    """Kills in `folder`, at moments drawn from `seed`."""
+    """Kills in `folder`, at moments drawn from `seed`, of runs with `settings` over `CONFIG`."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *settings: str) -> None:
         self._folder, self._chance = folder, random.Random(seed)
-        self._config = folder / "config.yaml"
-        self._config.write_text(yaml.safe_dump(CONFIG))
+        config = folder / "config.yaml"
+        config.write_text(yaml.safe_dump(CONFIG))
+        self._begin = ["train", str(config), *settings, "--run-dir"]
+        self._seconds = math.inf  # that an undisturbed run takes
         self.kills = self.resumes = self.runs = 0
 
     def leave_alone(self) -> Path:
-        """The undisturbed run, which says too how long one takes from a kill to the next at most."""
+        """The undisturbed run, which says too how long it takes at most from one kill to the next."""
         whole, started = self._folder / "whole", time.perf_counter()
-        code = self._process("train", str(self._config), "--run-dir", str(whole)).wait()
+        code = self._process(*self._begin, str(whole)).wait()
         assert code == 0, f"exit code {code}, see {self._folder / 'log.txt'}"
         self._seconds = time.perf_counter() - started
         events = Counter(event["kind"] for event in read_run(whole).events or ())
@@ -70,8 +73,8 @@ class Torture:
             self.resumes += begun
             if not begun:
                 shutil.rmtree(run, ignore_errors=True)  # killed before there was anything to resume
-            start = ["--resume", str(run)] if begun else [str(self._config), "--run-dir", str(run)]
-            process = self._process("train", *start)
+            start = ["train", "--resume"] if begun else self._begin
+            process = self._process(*start, str(run))
             try:
                 limit = self._chance.uniform(0.0, self._seconds) if self.kills < most else None
                 code = process.wait(limit)

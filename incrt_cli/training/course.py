@@ -44,13 +44,17 @@ class Course:
     def state(self) -> dict[str, Any]:
         """As tensors and plain data; without `last_good` where that is the model as it is now."""
         good = self.last_good
-        return {**vars(self), "last_good": None if good is None or good.step == self.steps else good}
+        return {
+            **vars(self),
+            "losses": torch.stack(self.losses) if self.losses else torch.empty(0),  # one tensor for all
+            "last_good": None if good is None or good.step == self.steps else good,
+        }
 
     def load_state(self, state: Mapping[str, Any], model: Classifier, device: torch.device) -> None:
         """Go on from what `state` returned; `model` is that of the same step."""
         vars(self).update(state)
         self.events = [Happened(*event) for event in state["events"]]
-        self.losses = [loss.to(device) for loss in state["losses"]]
+        self.losses = list(state["losses"].to(device).unbind())
         good = state["last_good"]
         self.last_good = snapshot(self.steps, model) if good is None else Snapshot(*good)
 
