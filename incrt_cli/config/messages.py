@@ -127,8 +127,10 @@ def _text(found: _Finding, sources: Sources, kind: str | None) -> str:
 
 
 def _key_hint(path: KeyPath, kind: str | None) -> str:
-    owners = [name for name, own in keys.kinds().items() if path[:-1] == keys.DATA and path[-1] in own]
-    if owners:
+    # Of a section below data, its own name decides: data.shift.at belongs to the kinds that have data.shift.
+    known = path[1] if path[:1] == keys.DATA and len(path) > 1 else None
+    owners = [name for name, own in keys.kinds().items() if known in own]
+    if owners and kind not in owners:
         return f"; it belongs to data.kind {' or '.join(owners)}, not {kind}"
     if "." in path[-1]:
         return "; dotted keys are for the command line, in a file write the key below its section"

@@ -289,7 +289,7 @@ class GateSection(Section):
     # significance alone: what a head that does not exist yet could do for rows that are not trained on
     probe_rows: Positive = 1024  # reserved while growth lasts, at most a fifth of the training records
     until: Annotated[float, Field(gt=0.0, le=1.0)] = 0.6  # of all steps: growth lasts so long
-    search_rows: Positive = 1024  # training rows that propose a direction at a decision
+    search_rows: Annotated[int, Field(ge=2)] = 1024  # training rows that propose a direction at a decision
     critical_t: PositiveFloat = 2.5
     settle: Positive = 100  # steps that a newborn has at least; decisions are half as far apart
     solved: Fraction = 0.05  # of the loss before the first step: below, nothing is asked for any more

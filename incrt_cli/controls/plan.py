@@ -44,7 +44,10 @@ def plan(config: Config, seeds: Sequence[int], grown: Mapping[int, int]) -> list
         Cell(CellName(control, seed), changed)
         for control in _GROWING
         for seed in seeds
-        if (changed := _growing(config, control, seed)) != _growing(config, GROWN, seed) or control == GROWN
+        if _possible(config, control)
+        and (
+            (changed := _growing(config, control, seed)) != _growing(config, GROWN, seed) or control == GROWN
+        )
     ]
     counts = dict.fromkeys((heads, seed) for heads in sweep(max(sizes.values(), default=1)) for seed in seeds)
     counts |= dict.fromkeys((heads, seed) for seed, heads in sizes.items())
@@ -67,6 +70,11 @@ def _range(part: str, text: str) -> Iterator[int]:
     if not first <= last < 2**32:
         raise UserError(f"--seeds {text}: expected a seed, a range or a list of them, such as 0..4 or 0,2")
     yield from range(first, min(last, first + _MOST_SEEDS) + 1)
+
+
+def _possible(config: Config, control: str) -> bool:
+    # Its reserved records would be of the first population alone: prepare refuses that.
+    return control != "significance" or getattr(config.data, "shift", None) is None
 
 
 def _growing(config: Config, control: str, seed: int) -> Config:

@@ -13,6 +13,7 @@ from torch import Tensor
 from incrt_cli.config.load import load_config
 from incrt_cli.config.schema import Config
 from incrt_cli.data.build import build_task
+from incrt_cli.data.shift import build_later
 from incrt_cli.data.task import Task
 from incrt_cli.diagnosis.planes import motor_planes
 from incrt_cli.errors import UserError
@@ -78,8 +79,11 @@ def of_run(folder: Path, overrides: Sequence[str], say: Say) -> Subject:
     config = load_config(None, overrides, run.config)
     device = set_up_process(config.train, config.seed)
     task = build_task(config.data, config.name, say)
-    _require_same_data(run, task, labels, vocabulary)
-    return Subject(config, device, task, _model(run, state, architecture).to(device), run)
+    later = build_later(config.data, task, say)
+    tasks = [task] if later is None else [task, later]
+    _require_same_data(run, tasks, labels, vocabulary)
+    # The population that it was trained on last is the one that the model stands for.
+    return Subject(config, device, tasks[-1], _model(run, state, architecture).to(device), run)
 
 
 def _model(run: Run, state: Mapping[str, Tensor], stored: Mapping[str, Any]) -> Classifier:
@@ -96,10 +100,16 @@ def _model(run: Run, state: Mapping[str, Tensor], stored: Mapping[str, Any]) -> 
     return model
 
 
-def _require_same_data(run: Run, task: Task, labels: list[str], vocabulary: Mapping[str, Any]) -> None:
-    recorded = (run.environment or {}).get("data_sha256") or {}
+def _require_same_data(
+    run: Run, tasks: Sequence[Task], labels: list[str], vocabulary: Mapping[str, Any]
+) -> None:
+    recorded = (run.environment or {}).get("data_sha256")
+    if not isinstance(recorded, Mapping):  # damaged: labels and vocabulary still tell
+        recorded = {}
     # By hash, not by path: data may have moved, and generated ones lie in the cache of whoever made them.
-    changed = [path for path, digest in recorded.items() if digest not in task.sha256.values()]
+    present = {digest for task in tasks for digest in task.sha256.values()}
+    changed = [path for path, digest in recorded.items() if digest not in present]
+    task = tasks[-1]
     if changed:
         raise UserError(f"{', '.join(changed)}: changed since {run.path} was trained on it; train again")
     if list(task.labels) != labels or to_plain(task.vocabulary) != vocabulary:
@@ -116,7 +126,9 @@ def planes_owned(run: Run, layer: int, first_heads: int) -> list[int]:
         kind, head = event.get("kind"), event.get("head")
         if event.get("layer") != layer or not isinstance(head, int):
             continue
-        if kind in ("birth", "capture"):
+        if kind == "layer":  # one that came has a single head, however many the first ones started with
+            owned = {head: 0}
+        elif kind in ("birth", "capture"):
             owned[head] = owned.get(head, 0) + 1
         elif kind == "prune":
             owned.pop(head, None)

@@ -184,8 +184,10 @@ class PaperGate:
         return look.lambda_max > self._limits.theta and look.lambda_min < self._limits.phi_w
 
     def _projected(self, look: Look, heads: int) -> int | None:
-        """Heads at the end if C and M_a stood still from now on."""
-        return None if look.values is None else heads + planes_needed(look.values, self._limits)
+        """Heads at the end if C and M_a stood still; None with level 2, where a plane is no head."""
+        if look.values is None or self._settings.attribution is not None:
+            return None
+        return heads + planes_needed(look.values, self._limits)
 
     @property
     def _planes(self) -> int:

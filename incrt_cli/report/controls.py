@@ -41,7 +41,10 @@ def controls_table(name: str, cells: Cells, layers: int) -> Table:
     """Heads, accuracy and cost of each control; at the end the count that the static sweep asks for."""
     sizes = {seed: equal_size(row["heads"], layers) for seed, row in cells[GROWN].items() if row["heads"]}
     lines = [_line(label, rows) for label, rows in _conditions(cells, sizes) if rows]
-    return Table(f"Controls: {name}", _COLUMNS, tuple(lines), (_NOTE, _needed_note(cells, sizes)))
+    deepest = max((row["layers"] or layers for row in cells[GROWN].values()), default=layers)
+    depth = (f"Grown runs came to {deepest:g} layers; static ones have the {layers} at the start.",)
+    notes = (_NOTE, *(depth if deepest > layers else ()), _needed_note(cells, sizes))
+    return Table(f"Controls: {name}", _COLUMNS, tuple(lines), notes)
 
 
 def needed_heads(accuracies: Mapping[int, Sequence[float]], records: float | None) -> tuple[int, int, float]:

@@ -10,6 +10,7 @@ from incrt_cli.report.rows import number, section
 from incrt_cli.rundir import Run
 
 Series = list[tuple[float, float]]  # (step, value) in the order of steps
+_MORE_HEADS = {"birth": 1, "layer": 1, "prune": -1}  # a layer comes with one head
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def _heads(run: Run) -> Series:
         return []
     heads, series = counts[min(counts)], {min(counts): counts[min(counts)]}
     for event in run.events or ():
-        step, change = number(event, "step"), {"birth": 1, "prune": -1}.get(str(event.get("kind")), 0)
+        step, change = number(event, "step"), _MORE_HEADS.get(str(event.get("kind")), 0)
         if step is not None and change:
             heads += change
             series[step] = heads

@@ -12,6 +12,10 @@ from incrt_cli.rundir import Run
 
 PLANES_SHOWN = 8
 _DIRECTIONS_NOTE = "λ_max and λ_min: the strongest directions that no head has captured; κ: Γ / λ_max."
+_NO_LOOK_NOTE = (
+    "k_pilot is –: by then some layer had no exact look at its spectrum. One comes at least every "
+    "gate.certify_every checks, and checks are gate.check_every steps apart."
+)
 _HEAD_KEYS = (
     "name", "seed", "k_law", "k_greedy", "k_bound", "observed", "ratio",
     "prediction_before_first_step", "status", "permuted_labels",
@@ -78,7 +82,8 @@ def pilot_table(pilot: Mapping[str, Any]) -> Table:
         "k_pilot: what k_greedy has moved by until then, carried on to the end with the root of the learning "
         "rate spent. How far that is off on finished runs, predict-heads --calibrate measures."
     )
-    return Table("After a few steps", columns, (cells,), (note,))
+    notes = (note,) if number(pilot, "k_pilot") is not None else (note, _NO_LOOK_NOTE)
+    return Table("After a few steps", columns, (cells,), notes)
 
 
 def _layer_line(layer: Mapping[str, Any]) -> tuple[str, ...]:

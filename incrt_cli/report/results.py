@@ -22,6 +22,12 @@ _STOP_NOTES = (
     "Both words are about directional energy and not accuracy. The heads present at the start own no plane "
     "and are never pruned.",
 )
+_TASK_NOTE = (
+    "gate.variant: significance, though, asks the task: λ_max is the rate at which a further head could "
+    "lower the loss of the reserved records, θ is gate.critical_t standard errors of it. Sufficient: "
+    "that rate was not significant when growth closed, or the task is solved. It decides every "
+    "gate.settle / 2 steps, never prunes, and does not aim at k_law or its like."
+)
 
 
 def results_table(runs: Sequence[Run]) -> Table:
@@ -114,7 +120,13 @@ def stop_table(runs: Sequence[Run]) -> Table:
         )
         for run, row in zip(runs, map(run_row, runs), strict=True)
     )
-    return Table("Why growth stopped", columns, lines, _STOP_NOTES)
+    notes = (*_STOP_NOTES, _TASK_NOTE) if any(map(_asks_task, runs)) else _STOP_NOTES
+    return Table("Why growth stopped", columns, lines, notes)
+
+
+def _asks_task(run: Run) -> bool:
+    gate = section(run.config, "gate")
+    return gate.get("variant") == "significance" and gate.get("enabled") is not False
 
 
 def run_label(row: Row) -> str:

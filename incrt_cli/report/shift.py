@@ -47,7 +47,13 @@ def _moment_line(moment: str, step: float | None, looks: Sequence[dict[str, Any]
 
 
 def _events_table(run: Run, shift: float) -> Table:
-    kinds = {"births": "birth", "prunes": "prune", "prunes undone": _UNDONE}
+    kinds = {
+        "births": "birth",
+        "captures": "capture",
+        "layers": "layer",
+        "prunes": "prune",
+        "prunes undone": _UNDONE,
+    }
     events = [(event.get("kind"), number(event, "step")) for event in run.events or ()]
     lines = tuple(
         (name, *(whole(sum(kind == wanted and late == after for kind, late in sides)) for after in (0, 1)))

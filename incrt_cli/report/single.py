@@ -10,8 +10,9 @@ from incrt_cli.rundir import Run
 
 CLASSES_SHOWN = 20
 _FUNCTIONAL_NOTES = (
-    "W = Γ² + c K; by events: the sum of ΔW of births and prunes, each at fixed C and weights, where the "
-    "theorem asks for ΔW < 0; by drift: all that training itself changed, which the theorem says nothing of.",
+    "W = Γ² + c K; by events: the sum of ΔW of births, captures and prunes, each at fixed C and weights, "
+    "where the theorem asks for ΔW < 0; by drift: all that training itself changed, which the theorem says "
+    "nothing of.",
     "Shares are of |by events| + |by drift|. The limit holds for a run without drift.",
 )
 
@@ -65,7 +66,7 @@ def _functional_line(layer: dict[str, Any], run: Run) -> tuple[str, ...]:
     changes = [
         number(event, "delta_w")
         for event in run.events or ()
-        if event.get("layer") == layer.get("layer") and event.get("kind") in ("birth", "prune")
+        if event.get("layer") == layer.get("layer") and event.get("kind") in ("birth", "capture", "prune")
     ]
     rising = sum(change is None or change >= 0 for change in changes)
     return (

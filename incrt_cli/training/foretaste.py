@@ -47,7 +47,9 @@ def train_a_little(config: Config, steps: int, say: Callable[[str], None]) -> Fo
 
     Raises UserError for a config that does not grow by directional energy or has fewer steps, DivergedError.
     """
-    if not config.gate.enabled or config.gate.variant == "significance":
+    if not config.gate.enabled:
+        raise UserError("gate.enabled is false: a static model keeps its heads, there is nothing to predict")
+    if config.gate.variant == "significance":
         raise UserError("--pilot-steps projects directional energy: take gate.variant=paper or notebook")
     prepared, looks = prepare(config, say), _Looks()
     loop = Loop(prepared, looks, Silent())

@@ -23,6 +23,7 @@ from incrt_cli.model.classifier import Architecture, Classifier, count_parameter
 from incrt_cli.training.conditioning import sample, saturated_layers
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
+from incrt_cli.training.room import require_room
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def prepare(config: Config, say: Callable[[str], None], calibrate: bool = True) 
 
     Without `calibrate` there are no predictions, and the gates' state is yet to be loaded.
     """
+    require_room(config)
     device = set_up_process(config.train, config.seed)
     task = build_task(config.data, config.name, say)
     later = build_later(config.data, task, say)
@@ -82,6 +84,7 @@ def prepare(config: Config, say: Callable[[str], None], calibrate: bool = True) 
         rows = None
         if config.gate.variant == "significance":
             growth_rows, judges = set_apart(task.splits["train"], config.gate.probe_rows, config.seed)
+            _require_judges(judges, len(task.splits["train"]))
             rows = drawer(growth_rows, judges, config, device)
         read = task.splits["train"] if growth_rows is None else growth_rows
 
@@ -111,6 +114,16 @@ def set_apart(train: EncodedSplit, rows: int, seed: int) -> tuple[EncodedSplit, 
     chosen = np.random.default_rng([seed, 1]).permutation(records)[:count]
     held = np.isin(train.records, chosen)
     return train.subset(np.flatnonzero(~held)), train.subset(np.flatnonzero(held))
+
+
+def _require_judges(judges: EncodedSplit, rows: int) -> None:
+    # One record has no spread, so no direction could be held against it.
+    if len(np.unique(judges.records)) < 2:
+        raise UserError(
+            "gate.variant: significance reserves gate.probe_rows of the training rows, and at most a fifth "
+            f"of the records: of {rows:,} that leaves fewer than 2 records to judge by; give more data or "
+            "raise gate.probe_rows, or take gate.variant=paper"
+        )
 
 
 def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: torch.device) -> Rows:

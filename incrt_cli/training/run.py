@@ -27,6 +27,7 @@ from incrt_cli.training.interruption import Requests, listening
 from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
+from incrt_cli.training.room import too_short
 from incrt_cli.training.stream import POPULATIONS
 
 # From the run folder and the result about to be written: its tables as Markdown and CSV.
@@ -61,6 +62,8 @@ def begin(run: RunWriter, prepared: Prepared, reporter: Reporter) -> Loop:
     run.write_data(_account(prepared))
     run.write_prediction(prediction_json(prepared.predictions))
     loop = Loop(prepared, run, reporter)
+    if warning := too_short(config, loop.stream):
+        reporter.say(warning)
     _measure_conditioning(run, prepared, 0)
     return loop
 

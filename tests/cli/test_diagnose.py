@@ -196,3 +196,27 @@ def test_of_a_run_only_data_and_training_can_be_set(
 ) -> None:
     assert run(["diagnose", str(finished / "run"), "model.width=8"]) == 2
     assert "model.width=8: of a finished run only" in capsys.readouterr().err
+
+
+def test_a_shifted_run_is_judged_on_what_it_was_trained_on_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = [
+        "data.genomes=120", "data.validation_fraction=0.2", "train.epochs=1", "model.width=16",
+        "model.head_width=4", "model.value_width=4", "train.threads=1", "train.device=cpu", "baseline=false",
+    ]  # fmt: skip
+    folder = tmp_path / "run"
+    assert run(["train", str(CONFIGS / "cov2_shift.yaml"), *small, "--run-dir", str(folder)]) == 0
+    capsys.readouterr()
+    found = figures(capsys, str(folder))
+    looks = [row for row in read_run(folder).metrics or () if row["kind"] == "evaluation"]
+    last = {row["population"]: row["loss"] for row in looks[-2:]}
+    assert found["loss"] == pytest.approx(last["after"], rel=1e-4)
+    assert found["loss"] != pytest.approx(last["before"], rel=1e-4)
+
+
+def test_an_environment_without_hashes_does_not_stop_it(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied / "environment.json").write_text('{"incrt": "0.1.0", "data_sha256": "gone"}')
+    assert figures(capsys, str(copied))["trained"]

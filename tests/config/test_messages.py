@@ -191,3 +191,10 @@ def test_everything_is_reported_at_once_in_the_order_of_the_lines(tmp_path: Path
         "command line: train.epochs: expected a finite number > 0 and <= 1000000, got 'none'",
         "command line: 'oops': expected KEY=VALUE, such as train.epochs=3",
     ]
+
+
+def test_a_key_of_a_section_that_another_kind_has_is_said_to_be_of_that_kind() -> None:
+    with pytest.raises(UserError) as error:
+        load_config(None, ["data.shift.at=0.5"], {"name": "x", "data": {"kind": "compose"}})
+    assert "data.shift.at: unknown key; it belongs to data.kind" in str(error.value)
+    assert "not compose" in str(error.value)

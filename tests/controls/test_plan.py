@@ -107,3 +107,9 @@ def test_seeds_are_a_range_or_a_list(text: str, seeds: list[int]) -> None:
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="--seeds"):
         parse_seeds(text)
+
+
+def test_the_significance_gate_is_no_control_of_a_shift_which_it_cannot_follow() -> None:
+    shifted = ("gate.variant=paper", "data.shift={at: 0.5, population_seed: 1}")
+    assert "significance-seed0" in names(shifted[0])
+    assert "significance-seed0" not in names(*shifted) and "notebook-seed0" in names(*shifted)

@@ -31,3 +31,10 @@ def event(kind: str, head: Any, layer: int = 0) -> dict[str, Any]:
 def test_events_give_the_planes_that_every_head_owns(events: list[dict[str, Any]], owned: list[int]) -> None:
     run = Run(Path("run"), "run", "complete", (), events=tuple(events))
     assert planes_owned(run, 0, first_heads=1) == owned
+
+
+def test_a_layer_that_came_started_with_one_head_whatever_the_first_ones_had() -> None:
+    came = (event("layer", 0, layer=2), event("birth", 1, layer=2), event("birth", 4, layer=0))
+    run = Run(Path("run"), "run", "complete", (), events=came)
+    assert planes_owned(run, 2, first_heads=4) == [0, 1]
+    assert planes_owned(run, 0, first_heads=4) == [0, 0, 0, 0, 1]

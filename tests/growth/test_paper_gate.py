@@ -198,6 +198,15 @@ def test_the_last_head_is_never_pruned_though_its_planes_have_faded() -> None:
     assert not any(isinstance(gate.check(faded, step, 1)[1], Prune) for step in range(2, 6))
 
 
+def test_a_look_projects_heads_where_every_plane_is_a_heads() -> None:
+    op = random_operator()
+    for attribution, told in ((None, True), (0.5, False)):
+        gate = _gate(24, tracker="exact", attribution=attribution)
+        predicted = gate.calibrate(op, energy(op), 3).k_greedy
+        check, _ = gate.check(op, 1, 3)
+        assert check.projected == (predicted if told else None)
+
+
 def test_the_balance_of_a_birth_follows_the_gaps_at_both_ends() -> None:
     op = operator_with_spectrum([4.0, 1.0, 0.9, 0.8])  # equal gaps above and below
     gate = _gate(8, tracker="online", operator=True, confirm=False)

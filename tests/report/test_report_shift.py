@@ -29,9 +29,11 @@ def test_the_account_of_w_counts_events_that_did_not_lower_it(make_run):
         _event("prune", 20, 0.0),
         _event("birth", 30),
         _event("prune_undone", 40, 0.0),
+        _event("capture", 50),
+        _event("capture", 60, 0.0),
     ]
     table = functional_table(_with(run, events=events))
-    assert table.rows == (("0", "8", "-3", "1", "75.0", "25.0", "6", "3", "40", "1 of 3"),)
+    assert table.rows == (("0", "8", "-3", "1", "75.0", "25.0", "6", "3", "40", "2 of 5"),)
 
 
 def test_a_static_model_or_a_gate_without_energy_has_no_account(make_run):
@@ -67,10 +69,16 @@ def test_events_are_counted_on_their_side_and_prunes_stand_with_what_they_cost(m
     cost = {"release": 0.25, "phi_g": 0.3, "loss_before": 0.01, "loss_after": 0.02}
     events = [
         _event("birth", 50), _event("birth", 60), _event("birth", 70), _event("prune_undone", 60, **cost),
-        _event("prune", 80, **cost),
+        _event("prune", 80, **cost), _event("capture", 40), _event("layer", 90, None),
     ]  # fmt: skip
     run = make_run(shift={"step": 50, "populations": {}})
     _, counts, prunes = shift_tables(_with(run, metrics=checks, events=events))
-    assert counts.rows == (("births", "1", "2"), ("prunes", "0", "1"), ("prunes undone", "0", "1"))
+    assert counts.rows == (
+        ("births", "1", "2"),
+        ("captures", "1", "0"),
+        ("layers", "0", "1"),
+        ("prunes", "0", "1"),
+        ("prunes undone", "0", "1"),
+    )
     assert prunes.rows[1] == ("pruned", "80", "0", "2", "0.75", "0.25", "0.3", "0.0100", "0.0200")
     assert prunes.rows[0][:2] == ("undone", "60")

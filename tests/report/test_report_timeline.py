@@ -59,6 +59,18 @@ def test_heads_follow_births_and_prunes_but_not_undone_ones(lived):
     assert course_of(lived()).heads == [(0, 2), (10, 3), (30, 2), (40, 2)]
 
 
+def test_a_layer_brings_a_head(lived):
+    events = [
+        {"kind": "layer", "step": 10, "layer": 1, "head": 0, "heads": 1},
+        {"kind": "birth", "step": 20, "layer": 1, "head": 1, "heads": 2},
+    ]
+    assert course_of(lived(metrics=[_evaluation(0, 2, 0.5)], events=events)).heads == [
+        (0, 2),
+        (10, 3),
+        (20, 4),
+    ]
+
+
 def test_w_is_summed_over_layers_and_its_changes_over_steps(lived):
     course = course_of(lived())
     assert course.w == [(10, 7.0), (20, 6.5)]

@@ -40,7 +40,7 @@ def test_before_the_first_check_nothing_can_be_said() -> None:
 @pytest.mark.parametrize(
     ("setting", "steps", "said"),
     [
-        ("gate.enabled=false", 2, "gate.variant=paper"),
+        ("gate.enabled=false", 2, "static model"),
         ("gate.variant=significance", 2, "gate.variant=paper"),
         ("seed=0", 10**6, "the whole run has"),
     ],
