@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
 
-.PHONY: setup develop demo test check smoke clean
+.PHONY: setup develop demo test check smoke torture clean
 
 setup: $(INSTALLED)
 
@@ -50,6 +50,10 @@ smoke: setup
 		train.epochs=2 train.batch_size=16 train.device=cpu; \
 	$(BIN)/incrt report "$$folder/run"; \
 	$(BIN)/incrt predict-heads "$$folder/run"
+
+# Fifty SIGKILLs at random moments, each followed by a resume, against a run that was left alone: minutes.
+torture: develop
+	$(BIN)/python -m tests.kill_and_resume --kills 50
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

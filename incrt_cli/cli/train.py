@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +12,18 @@ from incrt_cli.errors import UserError
 
 if TYPE_CHECKING:
     from incrt_cli.config.schema import Config
+    from incrt_cli.training.progress import Reporter
 
 
 def train(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="A YAML config, such as configs/cov2_synthetic.yaml.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="CONFIG",
+            help="A YAML config, such as configs/cov2_synthetic.yaml; left out with --resume.",
+            show_default=False,
+        ),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, such as seed=1."),
@@ -47,11 +54,27 @@ def train(
         str | None,
         typer.Option("--seeds", metavar="0..4", help="With --controls: seeds, in place of the config's."),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Go on with the run of this folder; takes settings that do not change its result.",
+        ),
+    ] = None,
 ) -> None:
     """Train a model that grows its own heads, and write a run folder with tables."""
     from incrt_cli.config.load import load_config
 
-    resolved = load_config(config, overrides or ())
+    if resume is not None:
+        if controls or seeds is not None or dry_run or run_dir is not None:
+            raise UserError("--resume goes with KEY=VALUE alone; the rest is that of the run")
+        # What stands first is no config here.
+        _resume(resume, [*([] if config is None else [config]), *(overrides or [])])
+        return
+    if config is None:
+        raise UserError("Missing argument 'CONFIG'; or give --resume RUN")
+    resolved = load_config(Path(config), overrides or ())
     if controls:
         from incrt_cli.cli.controls import train_controls
 
@@ -65,21 +88,34 @@ def train(
 
 
 def _train(config: Config, run_dir: Path | None) -> None:
+    from incrt_cli.report.render import summarise_run
+    from incrt_cli.training.run import train
+
+    _show(lambda reporter: train(config, run_dir, reporter, summarise_run, signals=True))
+
+
+def _resume(folder: Path, overrides: list[str]) -> None:
+    from incrt_cli.report.render import summarise_run
+    from incrt_cli.training.resume import resume
+
+    _show(lambda reporter: resume(folder, overrides, reporter, summarise_run, signals=True))
+
+
+def _show(trains: Callable[[Reporter], Path]) -> None:
     import sys
 
     from rich.console import Console
 
     from incrt_cli.cli.progress import LiveReporter, PlainReporter
-    from incrt_cli.report.render import report_tables, summarise_run
+    from incrt_cli.report.render import report_tables
     from incrt_cli.report.terminal import show_tables
     from incrt_cli.rundir import read_run
-    from incrt_cli.training.run import train
 
     if sys.stdout.isatty():
         with LiveReporter(Console()) as reporter:
-            run = train(config, run_dir, reporter, summarise_run)
+            run = trains(reporter)
     else:
-        run = train(config, run_dir, PlainReporter(), summarise_run)
+        run = trains(PlainReporter())
     show_tables(report_tables([read_run(run)]))
     print(f"run folder: {run}")
 

@@ -316,6 +316,8 @@ class TrainSection(Section):
     label_smoothing: Fraction = 0.0
     clip_norm: PositiveFloat = 1.0
     evaluate_every: PositiveFloat = 1.0  # epochs
+    checkpoint_every: PositiveFloat | None = 1.0  # epochs, and the last step; None: when interrupted alone
+    checkpoints_kept: Positive = 2  # the newest ones; each is about three times the model's size
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     threads: Positive | None = None

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from incrt_cli.config.compare import differing_keys
 from incrt_cli.config.load import load_config
 from incrt_cli.config.schema import Config
 from incrt_cli.controls.counts import GROWN, parse_name
@@ -101,16 +101,7 @@ def _differences(config: Config, run: Run) -> list[str]:
         stored = load_config(None, base=run.config)
     except UserError:
         return [layout.CONFIG]
-    mine, theirs = dict(_flat(config.model_dump())), dict(_flat(stored.model_dump()))
-    return sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+    return differing_keys(config, stored)
 
 
 @contextmanager

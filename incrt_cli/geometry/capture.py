@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +16,13 @@ class Capture:
 
     basis: Tensor
     owners: tuple[int, ...]
+
+    def state(self) -> dict[str, Any]:
+        return {"basis": self.basis, "owners": list(self.owners)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], device: torch.device | str = "cpu") -> Capture:
+        return cls(state["basis"].to(device), tuple(state["owners"]))
 
 
 def empty_capture(width: int, device: torch.device | str = "cpu") -> Capture:

@@ -8,7 +8,7 @@ the loss and what a further head could do for it. Their average does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -21,6 +21,14 @@ class WeightAverage:
     def __init__(self, model: nn.Module, horizon: int) -> None:
         self._model, self._horizon = model, horizon
         self._means = {name: weights.detach().clone() for name, weights in model.named_parameters()}
+
+    def state(self) -> dict[str, Tensor]:
+        """w̄ by the parameters' names."""
+        return dict(self._means)
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        weights = dict(self._model.named_parameters())
+        self._means = {name: mean.to(weights[name].device) for name, mean in state.items()}
 
     @torch.no_grad()
     def update(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.optim import Optimizer
@@ -147,6 +148,31 @@ class GrowthController:
     def deep_enough(self) -> bool | None:
         """Was no further layer asked for at the last check? None where layers may not come."""
         return None if self._depth is None else not self._asks_for_layer
+
+    def state(self) -> dict[str, Any]:
+        """Gates, running C, probe, depth and the births' generator, as tensors and plain data."""
+        rule, probe = self._depth_rule, self._task_probe
+        return {
+            "generator": self._generator.get_state(),
+            "sites": [site.state() for site in self._sites],
+            "probe": None if probe is None else probe.state(),
+            "depth": None if rule is None else rule.state(),
+            "asks_for_layer": self._asks_for_layer,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned, in place of `calibrate`; the model has its size already."""
+        layers = self._model.attention_layers
+        self._sites = [self._site(index, layer) for index, layer in enumerate(layers)]
+        for site, saved in zip(self._sites, state["sites"], strict=True):
+            site.load_state(saved)
+        if self._task_probe is not None:
+            self._task_probe.load_state(state["probe"])
+        if self._depth_rule is not None:
+            self._depth_rule.load_state(state["depth"], layers[-1].bank.input_projection.device)
+        self._asks_for_layer = state["asks_for_layer"]
+        # Last: a site that is made draws nothing, but must not be able to shift the births.
+        self._generator.set_state(state["generator"])
 
     @property
     def _most_layers(self) -> int:

@@ -12,7 +12,8 @@ the top layer came: ℓ > gate.solved · ℓ⁽⁰⁾ and 1 − ℓ/ℓ_top ≥ 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -41,6 +42,12 @@ class DepthRule(Protocol):
         """`check` of the top layer, and whether a head was born or pruned there by it."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """All that later looks depend on, as tensors and plain data."""
+        ...
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None: ...
+
 
 class EnergyDepth:
     """METHOD §7 as it stands."""
@@ -60,6 +67,12 @@ class EnergyDepth:
             return None
         left, productive = check.gamma > self._theta, check.captured_share >= self._settings.productive
         return Deepen(check.gamma, self._theta) if left and productive else None
+
+    def state(self) -> dict[str, Any]:
+        return {"theta": self._theta, "quiet": self._quiet}
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self._theta, self._quiet = state["theta"], state["quiet"]
 
 
 class TaskDepth:
@@ -86,6 +99,12 @@ class TaskDepth:
         if self._quiet < self._settings.patience:
             return None
         return Deepen(float(self._probe.sight.losses.mean()), self._gate.solved * self._probe.initial_loss)
+
+    def state(self) -> dict[str, Any]:
+        return {"start": self._start, "quiet": self._quiet}
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self._start, self._quiet = state["start"].to(device), state["quiet"]
 
     def _productive(self) -> bool:
         gain = evidence(self._start - self._probe.sight.losses)

@@ -6,9 +6,11 @@ model and tells the gate what came of it. `Gate` is the part to replace for anot
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from incrt_cli.geometry.operator import DirectionalOperator
@@ -88,4 +90,12 @@ class Gate(Protocol):
 
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """One exact look at the end."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that later decisions depend on, as tensors and plain data."""
+        ...
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        """Go on from what `state` returned; the layer is on `device`."""
         ...

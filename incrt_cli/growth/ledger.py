@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from incrt_cli.geometry.capture import Capture
 from incrt_cli.geometry.functional import Thresholds, functional
 from incrt_cli.geometry.operator import DirectionalOperator, residual_energy
@@ -17,6 +20,12 @@ class Ledger:
         self.events = 0
         self.last_event_step: int | None = None
         self.quiet_checks = 0  # since the last event
+
+    def state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
 
     def open(self, w: float) -> None:
         """Begin with W⁽⁰⁾ = `w`."""

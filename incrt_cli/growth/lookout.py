@@ -5,8 +5,8 @@ Trackers propose and an exact look confirms; one more exact look is due after `c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 
@@ -44,6 +44,21 @@ class Lookout:
         self._next_pair: torch.Tensor | None = None  # where they go on after a capture; None: from noise
         self._unlooked = 0  # checks since the last exact look
         self.worst_error: float | None = None
+
+    def state(self) -> dict[str, Any]:
+        """All but the generator, which belongs to whoever gave it."""
+        return {
+            "pair": self._pair,
+            "next_pair": self._next_pair,
+            "unlooked": self._unlooked,
+            "worst_error": self.worst_error,
+        }
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self._pair, self._next_pair = (
+            None if state[name] is None else state[name].to(device) for name in ("pair", "next_pair")
+        )
+        self._unlooked, self.worst_error = state["unlooked"], state["worst_error"]
 
     def look(
         self, op: DirectionalOperator, basis: torch.Tensor, gamma: float, proposes: Callable[[Extremes], bool]

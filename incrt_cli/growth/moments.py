@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -43,6 +46,15 @@ class RunningMoment:
         self._count.zero_()
         self._sequences = 0
         return current
+
+    def state(self) -> dict[str, Any]:
+        """The mean as it is between two steps, when nothing is left to be folded."""
+        return {"mean": self._mean, "weight": self._weight, "length": self._length}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self._mean.copy_(state["mean"])
+        self._weight = state["weight"]
+        self._length.copy_(state["length"])
 
     @property
     def value(self) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.optim import Optimizer
@@ -35,6 +36,19 @@ class Site:
     def operator(self) -> DirectionalOperator:
         bank = self.layer.bank
         return directional_operator(self.moment.value, bank.w_q.detach(), bank.w_k.detach())
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "gate": self.gate.state(),
+            "moment": self.moment.state(),
+            "heads": self.heads,
+            "next_head": self.next_head,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.gate.load_state(state["gate"], self.layer.bank.input_projection.device)
+        self.moment.load_state(state["moment"])
+        self.heads, self.next_head = list(state["heads"]), state["next_head"]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ pruned [ours], and neither is the last one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from incrt_cli.config.schema import GateSection
@@ -147,6 +150,26 @@ class PaperGate:
             w_drift=self._ledger.by_drift,
             event_limit=self._ledger.start / self._limits.least_drop if self._limits.theta > 0 else 0.0,
         )
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "heads": self._heads,
+            "capture": self._capture.state(),
+            "limits": vars(self._limits),
+            "weak_checks": list(self._weak_checks.items()),
+            "since_growth": self._since_growth,
+            "ledger": self._ledger.state(),
+            "lookout": self._lookout.state(),
+        }
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self._heads = list(state["heads"])
+        self._capture = Capture.from_state(state["capture"], device)
+        self._limits = Thresholds(**state["limits"])
+        self._weak_checks = dict(state["weak_checks"])
+        self._since_growth = state["since_growth"]
+        self._ledger.load_state(state["ledger"])
+        self._lookout.load_state(state["lookout"], device)
 
     def _follow(self, total: float) -> None:
         """Let the thresholds follow `total` = ‖A‖_F now, where the config asks for it."""

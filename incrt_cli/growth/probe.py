@@ -6,8 +6,8 @@ Training rows propose a direction; rows that are never trained on judge it and t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -59,6 +59,14 @@ class TaskProbe:
         self.sight = Sight([], [], torch.empty(0))  # the last look
         self.step = 0  # of the last look
         self.initial_loss = math.nan  # mean over the reserved rows at the first look
+
+    def state(self) -> dict[str, Any]:
+        """What outlives a look: `sight` is taken anew at every check, before anything reads it."""
+        return {"initial_loss": self.initial_loss, "average": self._average.state()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.initial_loss = state["initial_loss"]
+        self._average.load_state(state["average"])
 
     def solved(self, share: float) -> bool:
         """Is the reserved loss no more than `share` of what it was at the first look?"""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import torch
 from torch import Tensor
 
 from incrt_cli.geometry.demand import evidence
@@ -22,6 +26,12 @@ class Progress:
     def __init__(self, settle: int, share: float, critical_t: float) -> None:
         self._settle, self._share, self._critical_t = settle, share, critical_t
         self._seen: list[tuple[int, Tensor]] = []
+
+    def state(self) -> dict[str, Any]:
+        return {"seen": self._seen}
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self._seen = [(step, losses.to(device)) for step, losses in state["seen"]]
 
     def begin(self, step: int, losses: Tensor) -> None:
         """A head was born at `step`, where reserved rows have `losses` (N)."""

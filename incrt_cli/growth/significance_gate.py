@@ -7,6 +7,9 @@ and the newest head has learnt what it will. The first says whether, the second 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -128,6 +131,31 @@ class SignificanceGate:
             w_drift=None,
             event_limit=None,
         )
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "capture": self._capture.state(),
+            "progress": self._progress.state(),
+            "direction": self._direction,
+            "found": self._found,
+            "newest": self._newest,
+            "looks": self._looks,
+            "events": self._events,
+            "quiet": self._quiet,
+            "last_event_step": self._last_event_step,
+        }
+
+    def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
+        # Q and the newest head's plane are on the CPU, wherever the layer is.
+        self._capture = Capture.from_state(state["capture"])
+        self._progress.load_state(state["progress"], device)
+        direction, newest = state["direction"], state["newest"]
+        self._direction = None if direction is None else Direction(*(part.to(device) for part in direction))
+        self._found = Evidence(*state["found"])
+        self._newest = None if newest is None else (newest[0], newest[1])
+        self._looks = [(age, t) for age, t in state["looks"]]
+        self._events, self._quiet = state["events"], state["quiet"]
+        self._last_event_step = state["last_event_step"]
 
     def _hear(self, step: int) -> None:
         """Take in what the reserved records say at a decision."""

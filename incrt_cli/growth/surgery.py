@@ -38,6 +38,18 @@ def remove_head(bank: HeadBank, optimizer: Optimizer, index: int) -> None:
         bank.correction = bank.correction[kept]
 
 
+def set_heads(bank: HeadBank, optimizer: Optimizer, heads: int) -> None:
+    """Make room for `heads` heads whose weights are yet to be loaded; what was there is lost."""
+
+    def empty(old: Tensor) -> Tensor:
+        return old.new_zeros((heads, *old.shape[1:]))
+
+    for name in HEAD_PARAMETERS:
+        _replace(bank, optimizer, name, empty, empty)
+    if bank.correction is not None:
+        bank.correction = empty(bank.correction)
+
+
 def add_layer(optimizer: Optimizer, layer: nn.Module, below: nn.Module) -> None:
     """Train `layer` too, each parameter with the settings (weight decay, say) of its like in `below`."""
     like = dict(below.named_parameters())

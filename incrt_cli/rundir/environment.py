@@ -33,7 +33,7 @@ def describe_environment(
     return {
         "incrt": incrt_cli.__version__,
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": library_versions(),
         "platform": platform.platform(),
         "cpu": _cpu_name(),
         "cpu_count": os.cpu_count(),
@@ -46,6 +46,11 @@ def describe_environment(
         "data_sha256": dict(data_sha256),
         "started_at": utc_now(),
     }
+
+
+def library_versions() -> dict[str, str | None]:
+    """Versions of the libraries that a result may depend on; None of one that is not installed."""
+    return {name: _version(name) for name in _LIBRARIES}
 
 
 def _version(distribution: str) -> str | None:

@@ -15,3 +15,9 @@ WEIGHTS = "model.safetensors"
 ARCHITECTURE = "architecture.json"
 LABELS = "labels.json"
 VOCABULARY = "vocabulary.json"
+
+DIVERGENCE = "divergence.json"  # of a run that met a number that is not finite
+CHECKPOINTS = "checkpoints"  # step-N, each with
+TENSORS = "tensors.safetensors"
+STATE = "state.json"
+MARK = "SHA256SUMS"  # last: its presence marks a complete one

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from incrt_cli.rundir import layout
 from incrt_cli.rundir.atomic import append_line, write_atomic
+from incrt_cli.rundir.checkpoints import newest_step, write_checkpoint
 from incrt_cli.rundir.create import create_run_folder
 from incrt_cli.rundir.model_files import write_model_files
 from incrt_cli.rundir.plain import to_json, utc_now
+from incrt_cli.rundir.reader import read_run
 
 if TYPE_CHECKING:
     import torch
@@ -75,6 +77,25 @@ class RunWriter:
     ) -> None:
         """Write weights, architecture, class names (index = class id) and vocabulary to `model/`."""
         write_model_files(self.path, state, architecture, labels, vocabulary)
+
+    def save_checkpoint(self, step: int, state: Mapping[str, Any], keep: int, good: int) -> None:
+        """Save `state` as `checkpoints/step-N`; which others stay, see rundir/checkpoints.py."""
+        write_checkpoint(self.path, step, state, keep, good)
+
+    def checkpoint_up_to(self, step: int) -> str | None:
+        """The newest checkpoint of `step` or before, as a path inside the run folder."""
+        found = newest_step(self.path, step)
+        return None if found is None else f"{layout.CHECKPOINTS}/step-{found}"
+
+    def add_resume(self, entry: Mapping[str, Any]) -> None:
+        """Add `entry` to the resumes that `environment.json` lists."""
+        environment = read_run(self.path).environment or {}
+        resumes = [*environment.get("resumes", []), entry]
+        self.write_environment({**environment, "resumes": resumes})
+
+    def write_divergence(self, account: Mapping[str, Any]) -> None:
+        """Write where the run met a number that is not finite, and on which records."""
+        self._write_json(layout.DIVERGENCE, account)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a table, such as `report.md`, under its plain file name."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from incrt_cli.data.task import Batch, EncodedSplit
 from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
-from incrt_cli.model.classifier import Classifier
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
+from incrt_cli.training.course import Course, Happened, Snapshot, snapshot
 from incrt_cli.training.device import precision, to_device
 from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
@@ -35,14 +35,6 @@ class Journal(Protocol):
     def append_metrics(self, row: Mapping[str, Any]) -> None: ...
 
 
-class Snapshot(NamedTuple):
-    """A model at `step`, on the CPU; `architecture` as JSON."""
-
-    step: int
-    state: dict[str, torch.Tensor]
-    architecture: dict[str, Any]
-
-
 class Loop:
     """Trains `prepared.model` in place and writes metrics and events as they happen."""
 
@@ -55,44 +47,47 @@ class Loop:
         self._rate_shares = rate_shares(
             self.total_steps, self._settings.warmup_fraction, self._settings.decay_fraction
         )
-        self.steps = 0
-        self.events: list[Event] = []
-        self.first_step_at: str | None = None
-        self._last_good: Snapshot | None = None
-        self._accuracy: float | None = None
-        self._ratio: float | None = None
-        self._losses: list[torch.Tensor] = []  # since the last evaluation
+        self.course = Course()
+        self.last_rows: tuple[EncodedSplit, np.ndarray] | None = None  # read by the last step begun
         self._started = 0.0
 
-    def run(self, until: int | None = None) -> float:
+    @property
+    def steps(self) -> int:
+        return self.course.steps
+
+    def run(self, until: int | None = None, after_step: Callable[[], None] = lambda: None) -> float:
         """Train to the end or to step `until`; returns seconds. Raises DivergedError: keep `last_good`."""
-        self._started = time.perf_counter()
-        self._evaluate(loss=float("nan"))
+        self._started = time.perf_counter() - self.course.seconds
+        if self.steps == 0:
+            self._evaluate(loss=float("nan"))
         last = self.total_steps if until is None else until
         while self.steps < last:
             self._step(*self.stream.rows(self.steps))
-        return time.perf_counter() - self._started
+            self.course.seconds = time.perf_counter() - self._started
+            after_step()
+        return self.course.seconds
 
     @property
     def last_good(self) -> Snapshot:
         """The model at the last evaluation whose loss was finite."""
-        return self._last_good or snapshot(self.steps, self._prepared.model)
+        return self.course.last_good or snapshot(self.steps, self._prepared.model)
 
     def _step(self, train: EncodedSplit, indices: np.ndarray) -> None:
-        if self.first_step_at is None:
-            self.first_step_at = utc_now()
+        if self.course.first_step_at is None:
+            self.course.first_step_at = utc_now()
+        self.last_rows = train, indices
         batch = to_device(train.batch(indices), self._prepared.device)
         loss = self._update(batch)
-        self.steps += 1
+        self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
             self._record(*controller.check(self.steps, lambda: self._probe(batch)))
-        self._losses.append(loss)
+        self.course.losses.append(loss)
         self._reporter.step(self._status(float(loss)))
         # At the shift too: what follows is held against the last moment before it.
         if self.steps % self._evaluate_every == 0 or self.steps in (self.stream.shift_step, self.total_steps):
-            self._evaluate(float(torch.stack(self._losses).mean()))
-            self._losses.clear()
+            self._evaluate(float(torch.stack(self.course.losses).mean()))
+            self.course.losses.clear()
 
     def _update(self, batch: Batch) -> torch.Tensor:
         """One optimiser step; nothing is changed where the loss or a gradient is not finite."""
@@ -146,8 +141,8 @@ class Loop:
             self._run.append_metrics({"kind": "check", **asdict(check), "rate_spent": spent})
         for event in events:
             self._run.append_event({**asdict(event), "epoch": self._epoch()})
-        self.events += events
-        self._ratio = max((c.lambda_max / c.theta for c in checks if c.theta > 0), default=None)
+        self.course.events += [Happened(event.kind, event.step) for event in events]
+        self.course.ratio = max((c.lambda_max / c.theta for c in checks if c.theta > 0), default=None)
 
     def _evaluate(self, loss: float) -> None:
         """Every population of the stream; what stands for the model is the one it was trained on last."""
@@ -158,8 +153,8 @@ class Loop:
             if not math.isfinite(look.result.loss):
                 raise self._diverged(f"{look.split} loss {look.result.loss:g}")
         # Finite weights are not enough: the ones just before a loss of NaN may have caused it.
-        self._last_good = snapshot(self.steps, self._prepared.model)
-        self._accuracy = present.result.accuracy
+        self.course.last_good = snapshot(self.steps, self._prepared.model)
+        self.course.accuracy = present.result.accuracy
         place = {"step": self.steps, "epoch": self._epoch()}
         for look in looks:
             self._run.append_metrics(
@@ -203,12 +198,7 @@ class Loop:
             epoch=self._epoch(),
             loss=loss,
             heads=sum(self._prepared.model.head_counts),
-            ratio=self._ratio,
-            accuracy=self._accuracy,
+            ratio=self.course.ratio,
+            accuracy=self.course.accuracy,
             split=monitored(self._prepared.task)[0],
         )
-
-
-def snapshot(step: int, model: Classifier) -> Snapshot:
-    state = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
-    return Snapshot(step, state, model.architecture.to_json())

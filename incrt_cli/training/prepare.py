@@ -48,14 +48,22 @@ class Prepared:
         """The task, and behind it that after the shift where there is one."""
         return (self.task,) if self.later is None else (self.task, self.later)
 
+    @property
+    def data_sha256(self) -> dict[str, str]:
+        """Of every input file, by its name."""
+        return {name: digest for task in self.tasks for name, digest in task.sha256.items()}
+
     def parameters_at(self, heads: int) -> int:
         """Parameter count if the model had `heads` heads in all."""
         surplus = heads - sum(self.model.head_counts)
         return count_parameters(self.model) + surplus * self.model.architecture.head_parameters
 
 
-def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
-    """Build the task and the model, and predict the head counts. Raises UserError for unusable input."""
+def prepare(config: Config, say: Callable[[str], None], calibrate: bool = True) -> Prepared:
+    """Build the task and the model, and predict the head counts. Raises UserError for unusable input.
+
+    Without `calibrate` there are no predictions, and the gates' state is yet to be loaded.
+    """
     require_room(config)
     device = set_up_process(config.train, config.seed)
     task = build_task(config.data, config.name, say)
@@ -66,7 +74,7 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
             "and would ask for heads that the second does not need; take paper or notebook"
         )
     model = build_model(config, task).to(device)
-    if config.conditioning.method != "none":
+    if config.conditioning.method != "none" and calibrate:
         _warn_of_saturation(model, task, say)
     optimizer = build_optimizer(model, config.train)
     controller: GrowthController | None = None
@@ -85,7 +93,7 @@ def prepare(config: Config, say: Callable[[str], None]) -> Prepared:
 
         depth = Depth(config.depth, batches) if config.depth.enabled else None
         controller = GrowthController(model, optimizer, config.gate, config.seed, rows, depth)
-        predictions = tuple(controller.calibrate(batches()))
+        predictions = tuple(controller.calibrate(batches())) if calibrate else ()
     return Prepared(config, device, task, model, optimizer, controller, predictions, growth_rows, later)
 
 

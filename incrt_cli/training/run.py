@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,15 @@ from incrt_cli.config.schema import Config
 from incrt_cli.data.task import Task
 from incrt_cli.errors import DivergedError
 from incrt_cli.model.classifier import count_parameters
-from incrt_cli.rundir import RunWriter, describe_environment, utc_now
+from incrt_cli.rundir import RunWriter, alone_in, describe_environment, utc_now
 from incrt_cli.training.baseline import tfidf_logistic_regression
+from incrt_cli.training.checkpoint import Keeper, how_to_resume, origin_of
 from incrt_cli.training.conditioning import conditioning_rows, sample
+from incrt_cli.training.course import Snapshot
+from incrt_cli.training.divergence import account
 from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
-from incrt_cli.training.loop import Loop, Snapshot
+from incrt_cli.training.interruption import Requests, listening
+from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
 from incrt_cli.training.room import too_short
@@ -29,45 +34,72 @@ from incrt_cli.training.stream import POPULATIONS
 Summarise = Callable[[Path, Mapping[str, Any]], tuple[str, str]]
 
 
-def train(config: Config, run_dir: Path | None, reporter: Reporter, summarise: Summarise) -> Path:
-    """Train by `config`; returns the run folder. Raises UserError or, once training, DivergedError."""
+def train(
+    config: Config, run_dir: Path | None, reporter: Reporter, summarise: Summarise, signals: bool = False
+) -> Path:
+    """Train by `config`; returns the run folder. Raises UserError or, once training, DivergedError.
+
+    With `signals` those of training/interruption.py are heard while it trains: then StoppedError too.
+    """
     run = RunWriter.create(run_dir, config.name)
-    try:
-        prepared = prepare(config, reporter.say)
-    except BaseException:
-        run.discard()
-        raise
-    run.write_config(dump_config(config))
+    with alone_in(run.path):
+        try:
+            prepared = prepare(config, reporter.say)
+        except BaseException:
+            run.discard()
+            raise
+        run.write_config(dump_config(config))
+        loop = begin(run, prepared, reporter)
+        return finish(run, prepared, loop, origin_of(prepared), reporter, summarise, signals)
+
+
+def begin(run: RunWriter, prepared: Prepared, reporter: Reporter) -> Loop:
+    """Write what a run folder holds before the first step; returns the loop that takes it."""
+    config = prepared.config
     run.write_environment(
-        describe_environment(str(prepared.device), torch.get_num_threads(), config.seed, _sha256(prepared))
+        describe_environment(str(prepared.device), torch.get_num_threads(), config.seed, prepared.data_sha256)
     )
     run.write_data(_account(prepared))
     run.write_prediction(prediction_json(prepared.predictions))
-    parameters_start = count_parameters(prepared.model)
     loop = Loop(prepared, run, reporter)
     if warning := too_short(config, loop.stream):
         reporter.say(warning)
     _measure_conditioning(run, prepared, 0)
+    return loop
+
+
+def finish(
+    run: RunWriter,
+    prepared: Prepared,
+    loop: Loop,
+    origin: Mapping[str, Any],
+    reporter: Reporter,
+    summarise: Summarise,
+    signals: bool,
+) -> Path:
+    """Train from where `loop` stands to the end, and write the rest of the run folder; returns it.
+
+    `origin`: see training/checkpoint.py; checkpoints hold it.
+    """
     try:
-        seconds = loop.run()
-    except DivergedError:
+        with listening() if signals else nullcontext(Requests()) as requests:
+            keeper = Keeper(run, prepared, loop, origin, requests, reporter.say)
+            seconds = loop.run(after_step=keeper.after_step)
+    except DivergedError as error:
         _write_model(run, prepared.tasks[-1], loop.last_good)
+        run.write_divergence(account(run, loop, str(error)))
         raise
     except KeyboardInterrupt:
-        reporter.say(f"stopped at step {loop.steps}: {run.path} holds metrics and events, but no model")
+        reporter.say(f"left at step {loop.steps}, without a checkpoint of it; {how_to_resume(run)}")
         raise
     _write_model(run, prepared.tasks[-1], loop.last_good)
     _measure_conditioning(run, prepared, loop.steps)
-    result = _result(prepared, loop, seconds, parameters_start, reporter)
+    result = _result(prepared, loop, seconds, origin["parameters_start"], reporter)
     markdown, csv = summarise(run.path, result)
     run.write_text("report.md", markdown)
     run.write_text("report.csv", csv)
     run.write_result(result)
     return run.path
-
-
-def _sha256(prepared: Prepared) -> dict[str, str]:
-    return {name: digest for task in prepared.tasks for name, digest in task.sha256.items()}
 
 
 def _account(prepared: Prepared) -> Mapping[str, Any]:
@@ -97,11 +129,11 @@ def _result(
     if config.baseline and len(tested.truth) > 0:
         reporter.say("fitting the baseline, TF-IDF + logistic regression (baseline=false skips it)")
         baseline = tfidf_logistic_regression(task, config.seed)
-    kinds = Counter(event.kind for event in loop.events)
+    kinds = Counter(event.kind for event in loop.course.events)
     return {
         "status": "complete",
         "finished_at": utc_now(),
-        "first_step_at": loop.first_step_at,
+        "first_step_at": loop.course.first_step_at,
         "seed": config.seed,
         **_scores(tested, list(task.labels)),
         "baseline": asdict(baseline) if baseline else None,
@@ -109,7 +141,7 @@ def _result(
         "heads_per_layer": model.head_counts,
         "layers": len(model.head_counts),
         "layers_start": config.model.layers,
-        "layer_steps": [event.step for event in loop.events if event.kind == "layer"],
+        "layer_steps": [event.step for event in loop.course.events if event.kind == "layer"],
         "births": kinds["birth"],
         "captures": kinds["capture"],  # planes taken by heads that were there
         "prunes": kinds["prune"],
@@ -164,7 +196,7 @@ def _growth(prepared: Prepared, loop: Loop) -> dict[str, Any]:
     """Certificates, and what they say together; all null for a static model."""
     certificates = prepared.controller.certify() if prepared.controller else []
     deep_enough = prepared.controller.deep_enough if prepared.controller else None
-    steps = [event.step for event in loop.events if event.kind != "prune_undone"]
+    steps = [event.step for event in loop.course.events if event.kind != "prune_undone"]
 
     def everywhere(test: str) -> bool | None:
         found = [getattr(c, test) for c in certificates]

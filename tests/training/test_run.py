@@ -29,7 +29,7 @@ BASE: dict[str, Any] = {
 }  # fmt: skip
 FILES = {
     "config.yaml", "environment.json", "data.json", "prediction.json", "events.jsonl", "metrics.jsonl",
-    "model", "report.md", "report.csv", "result.json",
+    "checkpoints", "model", "report.md", "report.csv", "result.json",
 }  # fmt: skip
 
 
