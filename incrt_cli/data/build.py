@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from incrt_cli.config.schema import ComposeData, Data, DialData, FastaData, SyntheticData, TextData
 from incrt_cli.data.assemble import Columns, Parts, assemble
 from incrt_cli.data.cache import Entry
-from incrt_cli.data.compose import compose_parts, encode_compose
-from incrt_cli.data.dial import dial_parts, encode_dial
+from incrt_cli.data.compose import compose_task
+from incrt_cli.data.dial import dial_task
+from incrt_cli.data.drawn import DrawnTask
 from incrt_cli.data.genome_parts import genome_parts
 from incrt_cli.data.genomes import encode_genomes
 from incrt_cli.data.summary import lost, summary_lines
@@ -30,9 +32,9 @@ def build_task(data: Data, name: str, say: Say) -> Task:
     if isinstance(data, TextData):
         parts = _text_parts(data, say)
     elif isinstance(data, DialData):
-        parts = _dial_parts(data, say)
+        parts = _drawn_parts(dial_task(data), say)
     elif isinstance(data, ComposeData):
-        parts = _compose_parts(data, say)
+        parts = _drawn_parts(compose_task(data), say)
     else:
         parts = _genome_parts(data, say)
     task = assemble(parts, data, name)
@@ -72,13 +74,7 @@ def _text_parts(data: TextData, say: Say) -> Parts:
     )  # fmt: skip
 
 
-def _dial_parts(data: DialData, say: Say) -> Parts:
-    entry = encode_dial(data, say)
+def _drawn_parts(drawn: DrawnTask[Any], say: Say) -> Parts:
+    entry, parts = drawn.parts(say)
     say(_where(entry))
-    return dial_parts(entry, data)
-
-
-def _compose_parts(data: ComposeData, say: Say) -> Parts:
-    entry = encode_compose(data, say)
-    say(_where(entry))
-    return compose_parts(entry, data)
+    return parts

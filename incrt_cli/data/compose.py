@@ -23,23 +23,10 @@ heads fails is measured (docs/depth.md), not proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from incrt_cli.config.schema import ComposeData
-from incrt_cli.data.assemble import Columns, Parts
-from incrt_cli.data.cache import Entry, cache_folder, get_or_make
-from incrt_cli.data.rows import RowWriter, digest
-from incrt_cli.data.split import assign
-from incrt_cli.data.summary import lost
-from incrt_cli.errors import UserError
-
-Ints = npt.NDArray[np.int64]
-_FIRST = 2  # after padding and unknown
-_SHAPING = {"keys", "values", "lean", "examples", "compose_seed"}
+from incrt_cli.data.drawn import FIRST_TOKEN, DrawnTask, Ints
 
 
 def draw_examples(data: ComposeData) -> tuple[Ints, Ints]:
@@ -50,55 +37,24 @@ def draw_examples(data: ComposeData) -> tuple[Ints, Ints]:
     first = rng.integers(0, values, (count, keys))
     drawn = rng.integers(0, values, (count, values))
     second = np.where(rng.random((count, values)) < data.lean, np.arange(values), drawn)
-    pairs = _FIRST + keys
+    pairs = FIRST_TOKEN + keys
     ends = pairs + keys * values
     tokens = np.concatenate(
         [pairs + np.arange(keys) * values + first, ends + values * np.arange(values) + second], axis=1
     )
     row = np.arange(count)
     labels = second[row, first[row, query]]
-    return np.concatenate([_FIRST + query[:, None], rng.permuted(tokens, axis=1)], axis=1), labels
+    return np.concatenate([FIRST_TOKEN + query[:, None], rng.permuted(tokens, axis=1)], axis=1), labels
 
 
-def encode_compose(data: ComposeData, say: Callable[[str], None]) -> Entry:
-    """Rows from the cache, or made now. Raises UserError when sequences exceed `max_tokens`."""
-    length = 1 + data.keys + data.values
-    if length > data.max_tokens:
-        raise UserError(
-            f"data.keys and data.values make {length} tokens a sequence, more than data.max_tokens = "
-            f"{data.max_tokens}: raise that"
-        )
-
-    def make(writer: RowWriter) -> dict[str, Any]:
-        say(f"drawing {data.examples:,} compositions over {data.keys} keys and {data.values} values")
-        tokens, labels = draw_examples(data)
-        for number, (row, label) in enumerate(zip(tokens, labels.tolist(), strict=True)):
-            writer.add(row, label, number, digest(row.tobytes()))
-        return {
-            "labels": [str(value) for value in range(data.values)],
-            "vocabulary_size": vocabulary,
-            "tokens": {"read": tokens.size, "lost": 0, "too_long": 0},
-        }
-
-    vocabulary = _FIRST + data.keys + data.keys * data.values + data.values**2
-    key = {"kind": "compose", **data.model_dump(include=_SHAPING)}
-    return get_or_make(cache_folder(data.cache_dir), key, vocabulary, make)
-
-
-def compose_parts(entry: Entry, data: ComposeData) -> Parts:
-    account, columns = entry.account, Columns(entry.rows)
-    split = assign(
-        columns.label, columns.digest, data.validation_fraction, data.test_fraction, data.split_seed
+def compose_task(data: ComposeData) -> DrawnTask[ComposeData]:
+    return DrawnTask(
+        data,
+        draw_examples,
+        [str(value) for value in range(data.values)],
+        length=1 + data.keys + data.values,
+        vocabulary_size=FIRST_TOKEN + data.keys + data.keys * data.values + data.values**2,
+        shaping=frozenset({"keys", "values", "lean", "examples", "compose_seed"}),
+        sizes=("keys", "values"),
+        what=f"two look-ups composed, over {data.keys} keys and {data.values} values",
     )
-    stage = {"read": data.examples, "kept": data.examples, "dropped": {}}
-    summary = {
-        "notes": [f"drawn here: two look-ups composed, over {data.keys} keys and {data.values} values"],
-        "records": {"stages": {"drawn": stage}},
-        "classes_left_out": {},
-        "tokens_lost": lost(account["tokens"]),
-    }
-    vocabulary = {"kind": "compose", **data.model_dump(include={"keys", "values", "max_tokens"})}
-    return Parts(
-        entry.rows, columns, columns.label, split, account["labels"],
-        vocabulary, account["vocabulary_size"], summary, {},
-    )  # fmt: skip
