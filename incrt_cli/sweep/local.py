@@ -7,7 +7,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -62,7 +62,9 @@ def _work(job: Job, train: Train, sender: Connection) -> None:
     # the run without a checkpoint.
     os.setpgid(0, 0)
     Thread(target=_follow_parent, daemon=True).start()
-    sender.send(attempt(job, train))
+    ended = attempt(job, train)
+    with suppress(BrokenPipeError):  # nobody is left to hear it
+        sender.send(ended)
 
 
 def _follow_parent() -> None:

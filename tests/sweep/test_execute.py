@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Thread
@@ -17,6 +19,19 @@ from incrt_cli.sweep.execute import Failure, run_sweep
 from incrt_cli.sweep.local import LocalEngine
 from incrt_cli.sweep.plan import Cell, plan_sweep
 from tests.sweep import trainers
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = f"""
+import pathlib, sys
+sys.path.insert(0, {str(REPOSITORY)!r})
+from incrt_cli.sweep.execute import run_sweep
+from incrt_cli.sweep.local import LocalEngine
+from incrt_cli.sweep.plan import plan_sweep
+from tests.sweep import trainers
+if __name__ == "__main__":
+    path, parent = map(pathlib.Path, sys.argv[1:])
+    run_sweep(plan_sweep(path, ["seed=3,4"]), parent, LocalEngine(1, 1), trainers.sleeps, print)
+"""
 
 
 class Sweep:
@@ -105,11 +120,37 @@ def test_an_interruption_stops_the_running_cells(sweep: Sweep) -> None:
         os.kill(int(started.read_text()), 0)
 
 
+def test_a_killed_command_takes_its_cells_with_it(sweep: Sweep) -> None:
+    started = sweep.parent / "seed=3" / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", COMMAND, str(sweep.path), str(sweep.parent)])
+    _wait_for(started)
+    parent.kill()
+    parent.wait()
+    limit = time.monotonic() + 30
+    while _alive(int(started.read_text())):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # Where nobody collects orphans, one that has ended stays as a zombie.
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().rpartition(") ")[2][0] != "Z"
+
+
 def _jobs(sweep: Sweep) -> list[Job]:
     return [Job(cell.name, cell.config, sweep.parent / cell.name) for cell in sweep.cells()]
 
 
 def _interrupt_when(path: Path) -> None:
+    _wait_for(path)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _wait_for(path: Path) -> None:
     while not (path.exists() and path.read_text()):
         time.sleep(0.02)
-    os.kill(os.getpid(), signal.SIGINT)
