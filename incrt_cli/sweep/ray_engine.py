@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from incrt_cli.errors import UserError
 from incrt_cli.sweep.engine import Ended, Ends, Job, Train, attempt
 
 LOCAL = "local"
+_PATIENCE = 10.0  # seconds for a cluster to answer
 _RETRIES = 2  # of a task whose process or node was lost; it goes on from the last checkpoint
 
 
@@ -26,8 +28,13 @@ class RayEngine:
     threads: int
     workers: int
 
+    def __post_init__(self) -> None:
+        _ray()  # where it is not installed, nothing has been made yet
+
     def run(self, jobs: Sequence[Job], train: Train) -> Ends:
         """See `Engine`. A lost process is tried again by Ray before its job counts as failed."""
+        if not jobs:
+            return
         ray = _ray()
         ours = not ray.is_initialized()
         if ours:
@@ -81,11 +88,23 @@ def _ray() -> Any:
 
 def _connect(ray: Any, address: str, cores: int) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing about a user's runs is sent anywhere
+    _reach(address)
     own = {"include_dashboard": False, "num_cpus": cores} if address == LOCAL else {}
     try:
         ray.init(address=address, log_to_driver=False, **own)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UserError(f"--ray {address}: {str(error).splitlines()[0]}") from error
+
+
+def _reach(address: str) -> None:
+    """Raises UserError where nobody listens at HOST:PORT; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(f"--ray {address}: no answer ({error})") from error
 
 
 def _wants_gpu(job: Job, gpus: float) -> bool:

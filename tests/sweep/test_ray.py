@@ -62,14 +62,14 @@ def test_a_cell_lost_on_every_attempt_and_one_that_fails_are_told_apart(config, 
 
 @WITH_RAY
 @pytest.mark.filterwarnings("default")
-def test_an_address_where_no_cluster_answers_is_named(config: Path, tmp_path: Path) -> None:
-    engine = RayEngine("auto", threads=1, workers=1)
-    with pytest.raises(UserError, match="--ray auto: "):
+@pytest.mark.parametrize("address", ["auto", "127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_an_address_where_no_cluster_answers_is_named(config: Path, tmp_path: Path, address: str) -> None:
+    engine = RayEngine(address, threads=1, workers=1)
+    with pytest.raises(UserError, match=f"--ray {address}: "):
         run_sweep(plan_sweep(config, ["seed=0,1"]), tmp_path, engine, trainers.train, lambda _: None)
 
 
-def test_without_ray_one_message_says_how_to_get_it(config: Path, tmp_path: Path, monkeypatch) -> None:
+def test_without_ray_one_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    engine = RayEngine("local", threads=1, workers=1)
     with pytest.raises(UserError, match=r"pip install 'incrt\[ray\]'"):
-        run_sweep(plan_sweep(config, ["seed=0,1"]), tmp_path, engine, trainers.train, lambda _: None)
+        RayEngine("local", threads=1, workers=1)
