@@ -36,7 +36,7 @@ def shrink(arguments: list[str]) -> list[str]:
     """A command line of the README, made small where it trains."""
     if arguments[:1] == ["diagnose"]:
         arguments = [*arguments, "--planes", "3", "--steps", "2", "--draws", "1"]
-    trains = arguments[0] in ("train", "predict-heads", "diagnose") and any(
+    trains = arguments[0] in ("train", "sweep", "predict-heads", "diagnose") and any(
         a.endswith(".yaml") for a in arguments
     )
     if not trains:
@@ -44,6 +44,9 @@ def shrink(arguments: list[str]) -> list[str]:
     made = any(name in a for a in arguments for name in ("synthetic", "shift"))
     synthetic = SMALL_GENOMES if made else []
     drawn = FEW_EXAMPLES if any("compose" in a for a in arguments) else []
+    if arguments[0] == "sweep":
+        # Two cells: the seeds of one setting.
+        arguments = ["seed=0,1" if a.startswith("seed=") else a.partition(",")[0] for a in arguments]
     if "--pilot-steps" in arguments:
         arguments[arguments.index("--pilot-steps") + 1] = "3"
     if "--seeds" in arguments:

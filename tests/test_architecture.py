@@ -29,6 +29,7 @@ UPSTREAM: dict[str, set[str]] = {
     "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir", "complexity"},
     "diagnosis": {"errors", "config", "data", "geometry", "model", "growth", "training", "rundir"},
     "controls": {"errors", "config", "rundir"},
+    "sweep": {"errors", "config", "rundir", "controls"},
     "report": {"errors", "rundir", "controls"},
 }
 UPSTREAM["cli"] = set(UPSTREAM)  # the verbs put the rooms together, and no room knows of them

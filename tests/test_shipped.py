@@ -54,6 +54,7 @@ def test_the_readmes_commands_work_in_order(elsewhere: Path, capsys: pytest.Capt
     commands = _commands()
     assert {command[0] for command in commands} == {
         "train",
+        "sweep",
         "predict-heads",
         "report",
         "bound",

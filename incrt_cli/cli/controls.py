@@ -8,19 +8,16 @@ from pathlib import Path
 
 import typer
 
+from incrt_cli.cli.failures import summary
 from incrt_cli.cli.progress import PlainReporter
 from incrt_cli.config.schema import Config
-from incrt_cli.controls.execute import Failure, grown_heads, run_controls
+from incrt_cli.controls.execute import grown_heads, run_controls
 from incrt_cli.controls.plan import parse_seeds, plan
-from incrt_cli.errors import DivergedError, IncrtError, UserError
 from incrt_cli.report.controls import controls_tables
 from incrt_cli.report.render import summarise_run
-from incrt_cli.report.table import shortened
 from incrt_cli.report.terminal import show_tables
 from incrt_cli.rundir import find_runs, read_run
 from incrt_cli.training.run import train
-
-_NAMED = 3
 
 
 def train_controls(config: Config, seeds: str | None, run_dir: Path | None, dry_run: bool) -> None:
@@ -43,7 +40,7 @@ def train_controls(config: Config, seeds: str | None, run_dir: Path | None, dry_
     show_tables(controls_tables([read_run(path) for path in find_runs(parent)]))
     typer.echo(f"run folders: {parent}")
     if failures:
-        raise _summary(failures)
+        raise summary([(str(failure.cell.name), failure.error) for failure in failures])
 
 
 class _Brief(PlainReporter):
@@ -60,16 +57,3 @@ def _show_plan(config: Config, seeds: Sequence[int], parent: Path) -> None:
         typer.echo(f"{parent / str(cell.name)}{'  (finished)' if finished else ''}")
     if waiting := [seed for seed in seeds if seed not in grown]:
         typer.echo(f"static models up to the grown size follow the grown run(s) of seed {waiting}")
-
-
-def _summary(failures: Sequence[Failure]) -> Exception:
-    bug = next((f.error for f in failures if not isinstance(f.error, IncrtError)), None)
-    if bug is not None:
-        return bug  # with its traceback; the others have been said as they happened
-    names = shortened([str(failure.cell.name) for failure in failures], _NAMED)
-    message = (
-        f"{len(failures)} cell(s) failed, and the same command runs them again: {names}; "
-        f"the first one: {failures[0].error}"
-    )
-    diverged = all(isinstance(failure.error, DivergedError) for failure in failures)
-    return DivergedError(message) if diverged else UserError(message)

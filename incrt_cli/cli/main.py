@@ -24,6 +24,7 @@ OUR_BUG, USER_INPUT, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141  # the last as a 
 # verb -> module:name of its function, or of its Typer app where it has verbs of its own
 VERBS = {
     "train": "incrt_cli.cli.train:train",
+    "sweep": "incrt_cli.cli.sweep:sweep",
     "predict-heads": "incrt_cli.cli.predict:predict_heads",
     "report": "incrt_cli.cli.report:report",
     "bound": "incrt_cli.cli.bound:bound",

@@ -16,12 +16,17 @@ from incrt_cli.report.rows import rows_to_csv, run_row
 from incrt_cli.report.seeds import group_by_config, permuted_table, seeds_table
 from incrt_cli.report.shift import shift_tables
 from incrt_cli.report.single import certificate_table, classes_table, functional_table
+from incrt_cli.report.sweep import sweep_tables
 from incrt_cli.report.table import Table, to_markdown
 from incrt_cli.rundir import Run, read_run
 
 
 def report_tables(runs: Sequence[Run]) -> list[Table]:
     """The tables of `runs`; incomplete and foreign folders get a line with the reason, last."""
+    return [*sweep_tables(runs), *_tables(runs)]
+
+
+def _tables(runs: Sequence[Run]) -> list[Table]:
     complete = [run for run in runs if run.status == "complete"]
     tables: list[Table | None] = []
     if complete:
@@ -46,7 +51,7 @@ def summarise_run(path: Path, result: Mapping[str, Any] | None = None) -> tuple[
     `result` is what the run is about to write as its last file, so that the tables can come before it.
     """
     run = read_run(path, pending_result=result)
-    return to_markdown(report_tables([run])), rows_to_csv([run_row(run)])
+    return to_markdown(_tables([run])), rows_to_csv([run_row(run)])
 
 
 def _left_out_table(runs: Sequence[Run]) -> Table | None:
