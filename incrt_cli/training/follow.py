@@ -15,7 +15,7 @@ from incrt_cli.training.interruption import Requests, StoppedError, listening
 from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import prepare
 from incrt_cli.training.progress import Silent
-from incrt_cli.training.ranks import Ranks
+from incrt_cli.training.ranks import PeerError, Ranks
 
 
 class Plan(NamedTuple):
@@ -48,7 +48,7 @@ def follow(ranks: Ranks, signals: bool = False) -> None:
     Raises PeerError, and UserError for what this process alone cannot use; where all stop for the same reason
     the error is without a message, since the first rank has it.
     """
-    plan: Plan | None = ranks.share()
+    plan = _plan(ranks)
     if plan is None:
         return
     prepared = prepare(plan.config, Silent().say, calibrate=plan.state is None, ranks=ranks)
@@ -64,3 +64,12 @@ def follow(ranks: Ranks, signals: bool = False) -> None:
         raise DivergedError from error
     except StoppedError as error:
         raise StoppedError from error
+
+
+def _plan(ranks: Ranks) -> Plan | None:
+    """What the first rank is about to train; None where it has nothing to do."""
+    try:
+        plan: Plan | None = ranks.share()
+    except PeerError as error:
+        raise PeerError from error  # before there is a run it has said itself what is wrong
+    return plan

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ class Ranks:
                 dist.all_reduce(torch.zeros(1))
             dist.all_reduce(flat)
         sizes = [tensor.numel() for tensor in tensors]
-        for tensor, total in zip(tensors, flat.split(sizes), strict=True):
+        for tensor, total in zip(tensors, torch.split(flat, sizes), strict=True):
             tensor.detach().copy_(total.view_as(tensor))
 
     def add_gradients(self, loss: Tensor, model: nn.Module) -> Tensor:
@@ -159,8 +160,8 @@ class Ranks:
         try:
             yield
         except RuntimeError as error:
-            # torch knows many ways to say it, all of them long.
-            cause = " ".join(str(error).split())[:160]
+            # torch says it in many ways, all of them long; the first sentence tells what happened.
+            cause = re.sub(r"\[\S+\.(cc|cpp|h):\d+\] ", "", str(error)).split(". ")[0].split("\n")[0]
             raise PeerError(
                 f"{self._name} ends: another one has ended or no longer answers ({cause})"
             ) from error
