@@ -190,11 +190,13 @@ def joined(seconds: float = ANSWER_SECONDS) -> Iterator[Ranks]:
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
         patient = dist.new_group(backend="gloo", timeout=_PATIENCE)
+    lost = False
     try:
         yield Ranks(rank, size, local, patient)
     except PeerError:
-        raise  # to take leave of a process that is gone may take for ever
-    except BaseException:
-        dist.destroy_process_group()
+        lost = True
         raise
-    dist.destroy_process_group()
+    finally:
+        # Gloo's threads must end before the interpreter does; NCCL's parting waits for the lost one.
+        if not (lost and torch.cuda.is_available()):
+            dist.destroy_process_group()

@@ -1,7 +1,7 @@
 """Going on with a run where it stopped, as if it had not.
 
 Weights, metrics and events come out bit for bit as those of a run that nothing stopped, the seconds apart, on
-the same machine with the same libraries, device and threads.
+the same machine with the same libraries, device, threads and number of processes.
 """
 
 from __future__ import annotations
