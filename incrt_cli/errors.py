@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class IncrtError(Exception):
-    """Base of every expected error; the message is printed as it is, without a traceback."""
+    """Base of every expected error; the message is printed as it is, without a traceback.
+
+    None is printed for an error without one: another process has said it.
+    """
 
     exit_code = 1
 

@@ -170,5 +170,6 @@ def _bug(error: BaseException) -> str:
 
 def _say(message: str, code: int) -> int:
     with contextlib.suppress(OSError):  # nobody may be reading stderr any more
-        print(message, file=sys.stderr, flush=True)
+        if message:
+            print(message, file=sys.stderr, flush=True)
     return code

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,9 @@ from incrt_cli.errors import UserError
 if TYPE_CHECKING:
     from incrt_cli.config.schema import Config
     from incrt_cli.training.progress import Reporter
+    from incrt_cli.training.ranks import Ranks
+
+Together = Mapping[str, "Ranks"]  # `ranks`, where there are several processes
 
 
 def train(
@@ -63,18 +68,48 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train a model that grows its own heads, and write a run folder with tables."""
+    """Train a model that grows its own heads, and write a run folder with tables.
+
+    Several processes train one model together: torchrun --nproc-per-node 2 -m incrt_cli train CONFIG
+    """
+    begin = partial(_begin, config, overrides or [], run_dir, dry_run, controls, seeds, resume)
+    # torch takes seconds to import, which the first mistake in a config need not wait for.
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        begin({})
+        return
+    from incrt_cli.training.follow import follow
+    from incrt_cli.training.ranks import joined
+
+    with joined() as ranks:
+        if ranks.first:
+            begin({"ranks": ranks})
+        else:
+            follow(ranks, signals=True)
+
+
+def _begin(
+    config: str | None,
+    overrides: list[str],
+    run_dir: Path | None,
+    dry_run: bool,
+    controls: bool,
+    seeds: str | None,
+    resume: Path | None,
+    together: Together,
+) -> None:
     from incrt_cli.config.load import load_config
 
+    if together and (controls or dry_run):
+        raise UserError("--controls and --dry-run go with one process: start them without torchrun")
     if resume is not None:
         if controls or seeds is not None or dry_run or run_dir is not None:
             raise UserError("--resume goes with KEY=VALUE alone; the rest is that of the run")
         # What stands first is no config here.
-        _resume(resume, [*([] if config is None else [config]), *(overrides or [])])
+        _resume(resume, [*([] if config is None else [config]), *overrides], together)
         return
     if config is None:
         raise UserError("Missing argument 'CONFIG'; or give --resume RUN")
-    resolved = load_config(Path(config), overrides or ())
+    resolved = load_config(Path(config), overrides)
     if controls:
         from incrt_cli.cli.controls import train_controls
 
@@ -84,21 +119,21 @@ def train(
     elif dry_run:
         _dry_run(resolved)
     else:
-        _train(resolved, run_dir)
+        _train(resolved, run_dir, together)
 
 
-def _train(config: Config, run_dir: Path | None) -> None:
+def _train(config: Config, run_dir: Path | None, together: Together) -> None:
     from incrt_cli.report.render import summarise_run
     from incrt_cli.training.run import train
 
-    _show(lambda reporter: train(config, run_dir, reporter, summarise_run, signals=True))
+    _show(lambda reporter: train(config, run_dir, reporter, summarise_run, signals=True, **together))
 
 
-def _resume(folder: Path, overrides: list[str]) -> None:
+def _resume(folder: Path, overrides: list[str], together: Together) -> None:
     from incrt_cli.report.render import summarise_run
     from incrt_cli.training.resume import resume
 
-    _show(lambda reporter: resume(folder, overrides, reporter, summarise_run, signals=True))
+    _show(lambda reporter: resume(folder, overrides, reporter, summarise_run, signals=True, **together))
 
 
 def _show(trains: Callable[[Reporter], Path]) -> None:

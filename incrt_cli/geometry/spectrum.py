@@ -38,4 +38,14 @@ def residual_spectrum(op: DirectionalOperator, basis: Tensor) -> Spectrum:
     """Full eigen-decomposition of `Bᵀ A B`, B a basis of the complement of Q (`basis`, d × r)."""
     outside = complement(basis)
     values, vectors = torch.linalg.eigh(outside.T @ dense(op) @ outside)
-    return Spectrum(values, outside @ vectors)
+    return Spectrum(values, oriented(outside @ vectors))
+
+
+def oriented(vectors: Tensor) -> Tensor:
+    """The columns of `vectors` (d × s), each with the sign that makes its largest entry positive [ours].
+
+    The sign of an eigenvector is arbitrary and changes with the rounding of A, whereas a newborn's motor
+    changes with the sign of u⁺ or u⁻: without this a run would depend on threads or processes.
+    """
+    largest = vectors.abs().argmax(dim=0, keepdim=True)
+    return vectors * vectors.gather(0, largest).sign()

@@ -15,8 +15,10 @@ from incrt_cli.data.task import Batch
 from incrt_cli.geometry.operator import directional_operator, energy
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.depth import Deepen, build_depth_rule
+from incrt_cli.growth.gate import describe
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.operations import Operations, Probe, Site
+from incrt_cli.growth.peers import ALONE, Peers
 from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.progress import interval
 from incrt_cli.growth.records import Certificate, Check, Event
@@ -37,7 +39,8 @@ class Depth:
 class GrowthController:
     """Growth of all layers of `model`, and of their number where `depth` is given.
 
-    Births draw from a generator of their own, so they do not shift dropout.
+    Births draw from a generator of their own, so they do not shift dropout. Processes that train the same
+    model give their `peers`: each decision is compared before it is carried out.
     """
 
     def __init__(
@@ -48,8 +51,9 @@ class GrowthController:
         seed: int,
         rows: Rows | None = None,
         depth: Depth | None = None,
+        peers: Peers = ALONE,
     ) -> None:
-        self._model = model
+        self._model, self._peers = model, peers
         horizon = max(1, settings.settle // 4)
         self._task_probe = TaskProbe(model, rows, horizon) if rows is not None else None
         self._optimizer = optimizer
@@ -64,7 +68,7 @@ class GrowthController:
     def _site(self, index: int, layer: Layer) -> Site:
         width, device = layer.bank.width, layer.bank.input_projection.device
         gate = build_gate(self._settings, index, width, self._generator, self._task_probe)
-        moment = RunningMoment(width, self._settings.decay, device)
+        moment = RunningMoment(width, self._settings.decay, device, self._peers)
         heads = list(range(layer.bank.heads))
         return Site(index, layer, gate, moment, heads, len(heads))
 
@@ -133,10 +137,12 @@ class GrowthController:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))
             checks.append(check)
+            self._peers.agree(f"{describe(decision)} in layer {site.index} at step {step}")
             events += self._operations.carry_out(decision, site, op, check, probe)
         if self._depth_rule is not None:
             deepen = self._depth_rule.look(checks[-1], changed=decision is not None)
             self._asks_for_layer = deepen is not None
+            self._peers.agree(f"{'a' if deepen else 'no'} further layer at step {step}")
             if deepen is not None and len(self._sites) < self._most_layers:
                 events.append(self._deepen(checks[-1], deepen, probe))
         return checks, events

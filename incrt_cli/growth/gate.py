@@ -52,6 +52,14 @@ class Prune:
 Decision = Grow | Absorb | Prune | None
 
 
+def describe(decision: Decision) -> str:
+    """What is to be done, in words; its figures may differ in their last bits between machines."""
+    if decision is None:
+        return "no event"
+    head = "" if isinstance(decision, Grow) else f" of head {decision.head}"
+    return f"{type(decision).__name__.lower()}{head}"
+
+
 @dataclass(frozen=True)
 class EnergyChange:
     """Γ before and after an event and its ΔW, all at the same C and M_a; None where a gate has no energy."""

@@ -9,21 +9,24 @@ import torch
 from torch import Tensor
 
 from incrt_cli.geometry.operator import second_moment
+from incrt_cli.growth.peers import ALONE, Peers
 
 
 class RunningMoment:
     """Exponential mean of per-step C with bias correction; a layer's observer.
 
-    Called once per forward pass of an observed step (several with gradient accumulation), then `fold`ed.
+    Called once per forward pass of an observed step (several with gradient accumulation, none where a process
+    has no rows), then `fold`ed: that is when the sums of all `peers` are added.
     """
 
-    def __init__(self, width: int, decay: float, device: torch.device) -> None:
+    def __init__(self, width: int, decay: float, device: torch.device, peers: Peers = ALONE) -> None:
+        self._peers = peers
         self._decay = decay
         self._mean = torch.zeros(width, width, dtype=torch.float64, device=device)
         self._weight = 0.0
         self._sum = torch.zeros(width, width, device=device)
         self._count = torch.zeros((), device=device)
-        self._sequences = 0
+        self._sequences = torch.zeros((), device=device)
         self._length = torch.zeros((), dtype=torch.float64, device=device)
 
     def __call__(self, z: Tensor, mask: Tensor | None) -> None:
@@ -37,14 +40,15 @@ class RunningMoment:
 
     def fold(self) -> Tensor:
         """Take what was added as one step's C; returns that C (d × d)."""
+        self._peers.add([self._sum, self._count, self._sequences])
         current = (self._sum / self._count).double()
         keep = self._decay
         self._mean.mul_(keep).add_(current, alpha=1.0 - keep)
-        self._length.mul_(keep).add_(self._count.double() / self._sequences, alpha=1.0 - keep)
+        self._length.mul_(keep).add_(self._count.double() / self._sequences.double(), alpha=1.0 - keep)
         self._weight = keep * self._weight + 1.0 - keep
         self._sum.zero_()
         self._count.zero_()
-        self._sequences = 0
+        self._sequences.zero_()
         return current
 
     def state(self) -> dict[str, Any]:

@@ -24,9 +24,10 @@ _GIT_SECONDS = 10
 
 
 def describe_environment(
-    device: str, threads: int | None, seed: int, data_sha256: Mapping[str, str]
+    device: str, threads: int | None, seed: int, data_sha256: Mapping[str, str], processes: int = 1
 ) -> dict[str, Any]:
-    """The content of `environment.json`; `data_sha256` maps an input file to the hash of its bytes.
+    """The content of `environment.json`; `data_sha256` maps an input file to the hash of its bytes;
+    `processes` is how many train together.
 
     What cannot be found out (no GPU, no git, not a checkout) is None; nothing here fails for it.
     """
@@ -42,6 +43,7 @@ def describe_environment(
         "command": shlex.join(sys.argv),
         "device": device,
         "threads": threads,
+        "processes": processes,
         "seed": seed,
         "data_sha256": dict(data_sha256),
         "started_at": utc_now(),

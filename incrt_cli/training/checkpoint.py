@@ -7,17 +7,21 @@ step stands for them.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from signal import Signals
+from typing import Any, Protocol
 
 import torch
 
 from incrt_cli.growth.surgery import add_layer, set_heads
 from incrt_cli.model.classifier import Classifier, count_parameters
-from incrt_cli.rundir import RunWriter, library_versions
+from incrt_cli.rundir import library_versions
 from incrt_cli.training.interruption import Requests, StoppedError
 from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared
+from incrt_cli.training.ranks import PeerError
 
 
 def origin_of(prepared: Prepared) -> dict[str, Any]:
@@ -26,6 +30,7 @@ def origin_of(prepared: Prepared) -> dict[str, Any]:
         "libraries": library_versions(),
         "device": str(prepared.device),
         "threads": torch.get_num_threads(),
+        "processes": prepared.ranks.size,
         "data_sha256": prepared.data_sha256,
         "parameters_start": count_parameters(prepared.model),
     }
@@ -91,12 +96,24 @@ def _load_optimizer(model: Classifier, optimizer: torch.optim.Optimizer, state: 
         }
 
 
+class Store(Protocol):
+    """Holds checkpoints, as a run folder does."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def save_checkpoint(self, step: int, state: Mapping[str, Any], keep: int, good: int) -> None: ...
+
+
 class Keeper:
-    """Saves `loop` every `train.checkpoint_every` epochs, at its last step and when `requests` ask for it."""
+    """Saves `loop` every `train.checkpoint_every` epochs, at its last step and when `requests` ask for it.
+
+    Of several processes the first one saves, whichever was asked, and all of them stop together.
+    """
 
     def __init__(
         self,
-        run: RunWriter,
+        run: Store,
         prepared: Prepared,
         loop: Loop,
         origin: Mapping[str, Any],
@@ -113,18 +130,42 @@ class Keeper:
         be written.
         """
         step, last = self._loop.steps, self._loop.total_steps
-        stop, save = self._requests.stop, self._requests.save
+        stop, save = self._asked()
         due = self._every is not None and (step % self._every == 0 or step == last)
         if due or save or stop:
-            state = {**gather(self._prepared, self._loop), "origin": self._origin}
-            kept = self._prepared.config.train.checkpoints_kept
-            self._run.save_checkpoint(step, state, kept, good=self._loop.last_good.step)
+            self._save(step)
         if stop:
-            raise StoppedError(f"stopped by {stop} after step {step} of {last}; {how_to_resume(self._run)}")
+            self._prepared.ranks.wait()  # torchrun ends all when one has ended
+            raise StoppedError(
+                f"stopped by {stop} after step {step} of {last}; {how_to_resume(self._run.path)}"
+            )
         if save:
             self._requests.save = False
             self._say(f"checkpoint of step {step} saved")
 
+    def _asked(self) -> tuple[str | None, bool]:
+        """The requests to any of the processes: the signal to stop by, and whether to save."""
+        own = self._requests.stop
+        stop, save = self._prepared.ranks.largest(0 if own is None else Signals[own], self._requests.save)
+        return (Signals(stop).name if stop else None), bool(save)
 
-def how_to_resume(run: RunWriter) -> str:
-    return f"to go on: incrt train --resume {shlex.quote(str(run.path))}"
+    def _save(self, step: int) -> None:
+        ranks = self._prepared.ranks
+        ranks.agree_on(self._prepared.model, step)
+        if ranks.first:
+            state = {**gather(self._prepared, self._loop), "origin": self._origin}
+            kept = self._prepared.config.train.checkpoints_kept
+            self._run.save_checkpoint(step, state, kept, good=self._loop.last_good.step)
+
+
+def how_to_resume(run: Path) -> str:
+    return f"to go on: incrt train --resume {shlex.quote(str(run))}"
+
+
+@contextmanager
+def resumable(run: Path) -> Iterator[None]:
+    """Where another process is lost in here, the message also says how to go on."""
+    try:
+        yield
+    except PeerError as error:
+        raise PeerError(f"{error}; {how_to_resume(run)}") from error

@@ -12,8 +12,11 @@ from incrt_cli.data.task import Batch
 from incrt_cli.errors import UserError
 
 
-def set_up_process(settings: TrainSection, seed: int) -> torch.device:
-    """Seed torch, set threads, choose the device. Raises UserError where CUDA is asked for and absent."""
+def set_up_process(settings: TrainSection, seed: int, local: int | None = None) -> torch.device:
+    """Seed torch, set threads, choose the device; `local`: the CUDA device of one of several processes.
+
+    Raises UserError where CUDA is asked for and absent, or has fewer devices than there are processes.
+    """
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
     # Gradients of well-learnt examples become denormal numbers, which CPUs handle many times slower.
@@ -22,7 +25,17 @@ def set_up_process(settings: TrainSection, seed: int) -> torch.device:
     available = torch.cuda.is_available()
     if settings.device == "cuda" and not available:
         raise UserError("train.device: cuda, but torch finds no CUDA device here; use cpu or auto")
-    return torch.device("cuda" if available and settings.device != "cpu" else "cpu")
+    if not available or settings.device == "cpu":
+        return torch.device("cpu")
+    if local is None:
+        return torch.device("cuda")
+    if local >= torch.cuda.device_count():
+        raise UserError(
+            f"{local + 1} processes or more, but torch finds {torch.cuda.device_count()} CUDA devices here: "
+            "start fewer, or take train.device=cpu"
+        )
+    torch.cuda.set_device(local)
+    return torch.device("cuda", local)
 
 
 @contextlib.contextmanager

@@ -10,17 +10,16 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
-from incrt_cli.data.task import Batch, EncodedSplit
+from incrt_cli.data.task import EncodedSplit
 from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.course import Course, Happened, Snapshot, snapshot
-from incrt_cli.training.device import precision, to_device
 from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
+from incrt_cli.training.part import Part, loss_of, part_of
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate, rate_shares
@@ -40,7 +39,7 @@ class Loop:
 
     def __init__(self, prepared: Prepared, run: Journal, reporter: Reporter) -> None:
         self._prepared, self._run, self._reporter = prepared, run, reporter
-        self._settings = prepared.config.train
+        self._settings, self._ranks = prepared.config.train, prepared.ranks
         self.stream = Stream(prepared.tasks, prepared.config, prepared.growth_rows)
         self.total_steps = self.stream.total_steps
         self._evaluate_every = max(1, round(self._settings.evaluate_every * self.stream.batches_per_epoch))
@@ -76,12 +75,12 @@ class Loop:
         if self.course.first_step_at is None:
             self.course.first_step_at = utc_now()
         self.last_rows = train, indices
-        batch = to_device(train.batch(indices), self._prepared.device)
-        loss = self._update(batch)
+        part = part_of(train, indices, self._ranks, self._prepared.device)
+        loss = self._update(part)
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
-            self._record(*controller.check(self.steps, lambda: self._probe(batch)))
+            self._record(*controller.check(self.steps, lambda: self._probe(part)))
         self.course.losses.append(loss)
         self._reporter.step(self._status(float(loss)))
         # At the shift too: what follows is held against the last moment before it.
@@ -89,7 +88,7 @@ class Loop:
             self._evaluate(float(torch.stack(self.course.losses).mean()))
             self.course.losses.clear()
 
-    def _update(self, batch: Batch) -> torch.Tensor:
+    def _update(self, part: Part) -> torch.Tensor:
         """One optimiser step; nothing is changed where the loss or a gradient is not finite."""
         model, optimizer, controller = (
             self._prepared.model,
@@ -101,19 +100,22 @@ class Loop:
             controller.observe(observing)
         model.train()
         set_learning_rate(optimizer, self._rate())
-        loss = self._loss(batch)
+        self._ranks.draw_own(self._prepared.config.seed, self.steps)
+        loss = self._loss(part)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        if part.batch is not None:
+            loss.backward()  # type: ignore[no-untyped-call]
+        loss = self._ranks.add_gradients(loss, model)
         if controller is not None and observing:
             controller.fold()
             controller.observe(False)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip_norm)
         if not torch.isfinite(loss) or not torch.isfinite(norm):
-            raise self._diverged(f"loss {float(loss.detach()):g}, gradient norm {float(norm):g}")
+            raise self._diverged(f"loss {float(loss):g}, gradient norm {float(norm):g}")
         optimizer.step()
         if controller is not None:
             controller.stepped()
-        return loss.detach()
+        return loss
 
     def _diverged(self, found: str) -> DivergedError:
         return DivergedError(
@@ -121,21 +123,22 @@ class Loop:
             "last one evaluated, is kept. Lower train.learning_rate."
         )
 
-    def _loss(self, batch: Batch) -> torch.Tensor:
-        with precision(self._settings, self._prepared.device):
-            logits = self._prepared.model(batch.tokens, batch.mask)
-        return F.cross_entropy(logits.float(), batch.labels, label_smoothing=self._settings.label_smoothing)
+    def _loss(self, part: Part) -> torch.Tensor:
+        return loss_of(self._prepared.model, part, self._settings, self._prepared.device)
 
-    def _probe(self, batch: Batch) -> float:
-        """The loss on `batch` without dropout: what an event costs."""
+    def _probe(self, part: Part) -> float:
+        """The loss on the rows of the step without dropout: what an event costs."""
         model = self._prepared.model
         model.eval()
         with torch.no_grad():
-            loss = float(self._loss(batch))
+            loss = self._loss(part)
         model.train()
-        return loss
+        self._ranks.add([loss])
+        return float(loss)
 
     def _record(self, checks: list[Check], events: list[Event]) -> None:
+        if events:
+            self._ranks.copy_first(self._prepared.model)
         for check in checks:
             spent = self._rate_shares[self.steps]
             self._run.append_metrics({"kind": "check", **asdict(check), "rate_spent": spent})
@@ -146,6 +149,7 @@ class Loop:
 
     def _evaluate(self, loss: float) -> None:
         """Every population of the stream; what stands for the model is the one it was trained on last."""
+        self._ranks.agree_on(self._prepared.model, self.steps)
         current = self.stream.population(max(self.steps - 1, 0))
         looks = monitor(self._prepared.model, self.stream.tasks, self._settings, self._prepared.device)
         present = looks[current]

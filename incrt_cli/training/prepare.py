@@ -23,6 +23,7 @@ from incrt_cli.model.classifier import Architecture, Classifier, count_parameter
 from incrt_cli.training.conditioning import sample, saturated_layers
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
+from incrt_cli.training.ranks import ALONE, Ranks
 from incrt_cli.training.room import require_room
 
 
@@ -42,6 +43,7 @@ class Prepared:
     predictions: tuple[HeadPrediction, ...]
     growth_rows: EncodedSplit | None = None
     later: Task | None = None  # the task from data.shift.at on
+    ranks: Ranks = ALONE
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -59,15 +61,18 @@ class Prepared:
         return count_parameters(self.model) + surplus * self.model.architecture.head_parameters
 
 
-def prepare(config: Config, say: Callable[[str], None], calibrate: bool = True) -> Prepared:
+def prepare(
+    config: Config, say: Callable[[str], None], calibrate: bool = True, ranks: Ranks = ALONE
+) -> Prepared:
     """Build the task and the model, and predict the head counts. Raises UserError for unusable input.
 
     Without `calibrate` there are no predictions, and the gates' state is yet to be loaded.
     """
     require_room(config)
-    device = set_up_process(config.train, config.seed)
-    task = build_task(config.data, config.name, say)
-    later = build_later(config.data, task, say)
+    device = set_up_process(config.train, config.seed, ranks.local if ranks.size > 1 else None)
+    with ranks.turns():
+        task = build_task(config.data, config.name, say)
+        later = build_later(config.data, task, say)
     if later is not None and config.gate.enabled and config.gate.variant == "significance":
         raise UserError(
             "data.shift with gate.variant: significance: its reserved records are of the first population, "
@@ -92,9 +97,11 @@ def prepare(config: Config, say: Callable[[str], None], calibrate: bool = True) 
             return _calibration_batches(config, read, device)
 
         depth = Depth(config.depth, batches) if config.depth.enabled else None
-        controller = GrowthController(model, optimizer, config.gate, config.seed, rows, depth)
+        controller = GrowthController(model, optimizer, config.gate, config.seed, rows, depth, ranks.peers)
         predictions = tuple(controller.calibrate(batches())) if calibrate else ()
-    return Prepared(config, device, task, model, optimizer, controller, predictions, growth_rows, later)
+    return Prepared(
+        config, device, task, model, optimizer, controller, predictions, growth_rows, later, ranks
+    )
 
 
 def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None]) -> None:

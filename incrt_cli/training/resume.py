@@ -1,7 +1,7 @@
 """Going on with a run where it stopped, as if it had not.
 
 Weights, metrics and events come out bit for bit as those of a run that nothing stopped, the seconds apart, on
-the same machine with the same libraries, device and threads.
+the same machine with the same libraries, device, threads and number of processes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from incrt_cli.config.schema import Config
 from incrt_cli.errors import UserError
 from incrt_cli.rundir import Checkpoint, Run, RunWriter, alone_in, find_checkpoint, go_back, read_run, utc_now
 from incrt_cli.training.checkpoint import origin_of, restore
+from incrt_cli.training.follow import Plan
 from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared, prepare
 from incrt_cli.training.progress import Reporter
+from incrt_cli.training.ranks import ALONE, Ranks
 from incrt_cli.training.run import Summarise, begin, finish
 
 # They say where and how often, not what, is computed. train.epochs is not among them: the learning rate of
@@ -33,10 +35,16 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt")
 
 
 def resume(
-    folder: Path, overrides: Sequence[str], reporter: Reporter, summarise: Summarise, signals: bool = False
+    folder: Path,
+    overrides: Sequence[str],
+    reporter: Reporter,
+    summarise: Summarise,
+    signals: bool = False,
+    ranks: Ranks = ALONE,
 ) -> Path:
     """Train the run of `folder` to its end from its newest intact checkpoint, or from the start where it was
-    stopped before the first; returns the folder. A finished run is left as it is.
+    stopped before the first; returns the folder. A finished run is left as it is. `ranks`: as for `train`,
+    and as many as you like.
 
     Raises UserError for a folder that is no run, settings or data that would change the result, or damaged
     checkpoints alone, and what `train` raises.
@@ -46,11 +54,13 @@ def resume(
         raise UserError(_no_run(stored.path))
     if stored.status == "complete":
         reporter.say(f"{stored.path} is finished: there is nothing to resume")
+        ranks.share(None)
         return stored.path
     with alone_in(stored.path):
         checkpoint = _checkpoint(stored.path, reporter.say)
         config = _config(stored, overrides, checkpoint)
-        prepared = prepare(config, reporter.say, calibrate=checkpoint is None)
+        ranks.share(Plan(stored.path, config, None if checkpoint is None else checkpoint.state))
+        prepared = prepare(config, reporter.say, calibrate=checkpoint is None, ranks=ranks)
         now = origin_of(prepared)
         if checkpoint is not None:
             _same_data(checkpoint.state["origin"], now)
@@ -68,7 +78,7 @@ def resume(
                 "step": loop.steps,
                 "command": shlex.join(sys.argv),
                 "settings": list(overrides),
-                **{key: now[key] for key in ("device", "threads", "libraries")},
+                **{key: now[key] for key in ("device", "threads", "processes", "libraries")},
             }
         )
         reporter.say(f"goes on from step {loop.steps} of {loop.total_steps}")
@@ -121,7 +131,7 @@ def _same_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def _warn_of_rounding(before: Mapping[str, Any], now: Mapping[str, Any], say: Callable[[str], None]) -> None:
-    pairs = {"device": (before["device"], now["device"]), "threads": (before["threads"], now["threads"])}
+    pairs = {name: (before[name], now[name]) for name in ("device", "threads", "processes")}
     for name, version in now["libraries"].items():
         pairs[name] = (before["libraries"].get(name), version)
     if changed := [f"{name} was {old}, is {new}" for name, (old, new) in pairs.items() if old != new]:

@@ -18,15 +18,17 @@ from incrt_cli.errors import DivergedError
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.rundir import RunWriter, alone_in, describe_environment, utc_now
 from incrt_cli.training.baseline import tfidf_logistic_regression
-from incrt_cli.training.checkpoint import Keeper, how_to_resume, origin_of
+from incrt_cli.training.checkpoint import Keeper, how_to_resume, origin_of, resumable
 from incrt_cli.training.conditioning import conditioning_rows, sample
 from incrt_cli.training.course import Snapshot
 from incrt_cli.training.divergence import account
 from incrt_cli.training.evaluation import Predictions, class_scores, macro_f1, predict
+from incrt_cli.training.follow import Plan
 from incrt_cli.training.interruption import Requests, listening
 from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared, prediction_json, prepare
 from incrt_cli.training.progress import Reporter
+from incrt_cli.training.ranks import ALONE, Ranks
 from incrt_cli.training.room import too_short
 from incrt_cli.training.stream import POPULATIONS
 
@@ -35,16 +37,23 @@ Summarise = Callable[[Path, Mapping[str, Any]], tuple[str, str]]
 
 
 def train(
-    config: Config, run_dir: Path | None, reporter: Reporter, summarise: Summarise, signals: bool = False
+    config: Config,
+    run_dir: Path | None,
+    reporter: Reporter,
+    summarise: Summarise,
+    signals: bool = False,
+    ranks: Ranks = ALONE,
 ) -> Path:
     """Train by `config`; returns the run folder. Raises UserError or, once training, DivergedError.
 
-    With `signals` those of training/interruption.py are heard while it trains: then StoppedError too.
+    With `signals` those of training/interruption.py are heard while it trains: then StoppedError too. Only
+    the first of `ranks` calls it; the others `follow` (training/follow.py), and it may raise PeerError.
     """
     run = RunWriter.create(run_dir, config.name)
     with alone_in(run.path):
         try:
-            prepared = prepare(config, reporter.say)
+            ranks.share(Plan(run.path, config, None))
+            prepared = prepare(config, reporter.say, ranks=ranks)
         except BaseException:
             run.discard()
             raise
@@ -57,7 +66,13 @@ def begin(run: RunWriter, prepared: Prepared, reporter: Reporter) -> Loop:
     """Write what a run folder holds before the first step; returns the loop that takes it."""
     config = prepared.config
     run.write_environment(
-        describe_environment(str(prepared.device), torch.get_num_threads(), config.seed, prepared.data_sha256)
+        describe_environment(
+            str(prepared.device),
+            torch.get_num_threads(),
+            config.seed,
+            prepared.data_sha256,
+            prepared.ranks.size,
+        )
     )
     run.write_data(_account(prepared))
     run.write_prediction(prediction_json(prepared.predictions))
@@ -82,15 +97,16 @@ def finish(
     `origin`: see training/checkpoint.py; checkpoints hold it.
     """
     try:
-        with listening() if signals else nullcontext(Requests()) as requests:
+        with resumable(run.path), listening() if signals else nullcontext(Requests()) as requests:
             keeper = Keeper(run, prepared, loop, origin, requests, reporter.say)
             seconds = loop.run(after_step=keeper.after_step)
     except DivergedError as error:
         _write_model(run, prepared.tasks[-1], loop.last_good)
         run.write_divergence(account(run, loop, str(error)))
+        prepared.ranks.wait()
         raise
     except KeyboardInterrupt:
-        reporter.say(f"left at step {loop.steps}, without a checkpoint of it; {how_to_resume(run)}")
+        reporter.say(f"left at step {loop.steps}, without a checkpoint of it; {how_to_resume(run.path)}")
         raise
     _write_model(run, prepared.tasks[-1], loop.last_good)
     _measure_conditioning(run, prepared, loop.steps)

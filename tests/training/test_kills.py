@@ -12,7 +12,9 @@ KILLS = 3
 
 @pytest.fixture(scope="module")
 def torture(tmp_path_factory: pytest.TempPathFactory) -> Torture:
-    return Torture(tmp_path_factory.mktemp("torture"), 0, "train.epochs=5", "train.learning_rate=0.01")
+    return Torture(
+        tmp_path_factory.mktemp("torture"), 0, "seed=3", "train.epochs=5", "train.learning_rate=0.01"
+    )
 
 
 @pytest.mark.slow

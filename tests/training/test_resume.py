@@ -48,7 +48,7 @@ CAPTURES = (
 )  # fmt: skip
 # Settings, and the events that such a run must have for its resume to prove anything.
 RUNS: dict[str, tuple[tuple[str, ...], set[str]]] = {
-    "paper": ((*DEPTH, "gate.max_heads=3", *SHIFT), {"birth", "prune", "layer"}),
+    "paper": ((*DEPTH, "gate.max_heads=3", "seed=1", *SHIFT), {"birth", "prune", "layer"}),
     "captures": ((*CAPTURES, "conditioning.method=svd"), {"birth", "capture"}),
     "significance": ((*ASKING, *DEPTH, "train.complexity=true"), {"birth", "layer"}),
     "notebook": (("gate.variant=notebook", "gate.confirm=false", "gate.threshold=initial"), {"birth"}),
