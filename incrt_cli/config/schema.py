@@ -321,6 +321,9 @@ class TrainSection(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     threads: Positive | None = None
+    deterministic: bool = (
+        False  # torch refuses operations whose result may differ from run to run; slower on CUDA
+    )
     frozen: bool = False  # a control: learning rate 0, while the gate looks and grows as ever
     complexity: bool = False  # METHOD §10 at every evaluation, which then reads the training split too
 

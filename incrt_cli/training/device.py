@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 
 import torch
@@ -13,7 +14,7 @@ from incrt_cli.errors import UserError
 
 
 def set_up_process(settings: TrainSection, seed: int, local: int | None = None) -> torch.device:
-    """Seed torch, set threads, choose the device; `local`: the CUDA device of one of several processes.
+    """Seed torch, set threads and determinism, choose the device; `local`: the CUDA device of one of several processes.
 
     Raises UserError where CUDA is asked for and absent, or has fewer devices than there are processes.
     """
@@ -22,6 +23,10 @@ def set_up_process(settings: TrainSection, seed: int, local: int | None = None) 
     # Gradients of well-learnt examples become denormal numbers, which CPUs handle many times slower.
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)
+    if settings.deterministic:
+        # Read when cuBLAS starts; without it its sums may come in another order every time.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(settings.deterministic)
     available = torch.cuda.is_available()
     if settings.device == "cuda" and not available:
         raise UserError("train.device: cuda, but torch finds no CUDA device here; use cpu or auto")
