@@ -14,7 +14,7 @@ from incrt_cli.errors import UserError
 
 
 def set_up_process(settings: TrainSection, seed: int, local: int | None = None) -> torch.device:
-    """Seed torch, set threads and determinism, choose the device; `local`: the CUDA device of one of several processes.
+    """Seed torch, set threads and determinism, choose the device; `local`: the CUDA device of a process.
 
     Raises UserError where CUDA is asked for and absent, or has fewer devices than there are processes.
     """
