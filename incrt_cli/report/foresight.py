@@ -21,7 +21,7 @@ from incrt_cli.report.rows import entries, number, run_row
 from incrt_cli.report.table import Table, decimal, percent, whole
 from incrt_cli.rundir import Run
 
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)  # 0: before the first step
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)  # 0: before the first step
 
 
 @dataclass(frozen=True)
