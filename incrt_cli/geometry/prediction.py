@@ -90,14 +90,15 @@ def absorbed_planes(
     op: DirectionalOperator, spectrum: Spectrum, planes: int, heads: int, share: float
 ) -> int:
     """How many of the first `planes` planes the `heads` heads of `op` capture: those they hold `share` of."""
-    room = [op.left.shape[1] // heads // 2] * heads
+    room, absorbed = [op.left.shape[1] // heads // 2] * heads, 0
     for rank in range(planes):
         found = spectrum.extremes(rank)
         shares = attribution(op, found.u_plus, heads) / found.lambda_max
         best = int(shares.argmax())
         if room[best] and float(shares[best]) >= share:
             room[best] -= 1
-    return heads * (op.left.shape[1] // heads // 2) - sum(room)
+            absorbed += 1
+    return absorbed
 
 
 def _pairs(values: list[float]) -> list[tuple[float, float]]:

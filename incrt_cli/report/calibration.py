@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from incrt_cli.errors import UserError
-from incrt_cli.report.foresight import Foresight, foresight
+from incrt_cli.report.foresight import Foresight, foresight, task_means
 from incrt_cli.report.rows import Row, permuted_labels, run_row, section
 from incrt_cli.report.table import shortened
 from incrt_cli.report.tasks import data_source
@@ -49,10 +49,7 @@ def calibrate(runs: Sequence[Run]) -> Calibration:
     left_out = [(run.name, reason) for run, reason in reasons if reason]
     kept = [(data_source(run), run) for run, reason in reasons if reason is None]
     fit = [(source, run_row(run)) for source, run in kept]
-    logs: dict[Any, list[float]] = {}
-    for source, row in fit:
-        logs.setdefault(source, []).append(math.log(row["heads"] / row["k_law"]))
-    means = {source: statistics.fmean(values) for source, values in logs.items()}
+    means = task_means([(source, math.log(row["heads"] / row["k_law"])) for source, row in fit])
     if len(means) < 2:
         raise UserError(_missing([source.name for source in means], left_out))
     rows = []

@@ -15,12 +15,13 @@ import math
 import statistics
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from incrt_cli.report.rows import entries, number, run_row
 from incrt_cli.report.table import Table, decimal, percent, whole
 from incrt_cli.rundir import Run
 
+Task = TypeVar("Task", bound=Hashable)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)  # 0: before the first step
 
 
@@ -50,13 +51,18 @@ def foresight(runs: Sequence[tuple[Hashable, Run]]) -> list[Foresight]:
 
 def fit_on_others(logs: Sequence[tuple[Hashable, float]]) -> Mapping[Hashable, float]:
     """ln c for each task: the mean over the other tasks of a task's mean; every task counts once."""
-    tasks: dict[Hashable, list[float]] = {}
-    for task, log in logs:
-        tasks.setdefault(task, []).append(log)
-    means = {task: statistics.fmean(values) for task, values in tasks.items()}
+    means = task_means(logs)
     if len(means) < 2:
         return {}
     return {task: statistics.fmean([m for other, m in means.items() if other != task]) for task in means}
+
+
+def task_means(logs: Sequence[tuple[Task, float]]) -> dict[Task, float]:
+    """The mean of each task, however many runs it has."""
+    tasks: dict[Task, list[float]] = {}
+    for task, log in logs:
+        tasks.setdefault(task, []).append(log)
+    return {task: statistics.fmean(values) for task, values in tasks.items()}
 
 
 def projected_heads(run: Run, share: float) -> float | None:

@@ -95,6 +95,8 @@ class Loop:
             self._prepared.optimizer,
             self._prepared.controller,
         )
+        if self.steps >= self.stream.growth_ends:
+            controller = None  # it will not look again, so C and averages are of no use
         observing = controller is not None and controller.observes(self.steps)
         if controller is not None:
             controller.observe(observing)
