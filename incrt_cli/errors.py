@@ -18,6 +18,20 @@ class UserError(IncrtError):
     exit_code = 2
 
 
+class ShortOfMemoryError(UserError):
+    """What is trained does not fit into this machine's memory; the newest checkpoint is as it was."""
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Is it the refusal of an allocator: Python's, numpy's or torch's?"""
+    # torch is not imported here to name its class; on a CPU it raises a bare RuntimeError.
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator: can't allocate memory" in str(error)
+    )
+
+
 class DivergedError(IncrtError):
     """Training met a non-finite loss or operator; the last good state was kept."""
 

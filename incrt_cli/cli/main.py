@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from incrt_cli import __version__
-from incrt_cli.errors import IncrtError
+from incrt_cli.errors import IncrtError, out_of_memory
 
 OUR_BUG, USER_INPUT, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141  # the last as a shell counts SIGPIPE
 
@@ -132,19 +132,10 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in _SURROUNDINGS:
         where = f"{os.path.abspath(error.filename)}: " if isinstance(error.filename, str) else ""
         return _say(f"{where}{error.strerror}", USER_INPUT)
-    if _out_of_memory(error):
+    if out_of_memory(error):
         reason = str(error).split("\n")[0]
         return _say(f"not enough memory: {reason}\n{_MEMORY_ADVICE}", USER_INPUT)
     return _say(_bug(error), OUR_BUG)
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    # torch is not imported here to name its class; on a CPU it raises a bare RuntimeError.
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or "DefaultCPUAllocator: can't allocate memory" in str(error)
-    )
 
 
 def _drop_unwritable_output() -> None:

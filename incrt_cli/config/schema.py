@@ -6,6 +6,7 @@ Loading (YAML, overrides, messages) is `incrt_cli.config.load`.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Literal
 
@@ -309,6 +310,8 @@ class DepthSection(Section):
 class TrainSection(Section):
     epochs: Annotated[float, Field(gt=0.0, le=1e6)] = 10.0  # may be fractional
     batch_size: Positive = 32
+    accumulate: Positive = 1  # pieces of a step whose gradients are added up one after the other
+    recompute: bool = False  # backward computes a layer's activations again: less memory, more time
     learning_rate: PositiveFloat = 1e-3
     warmup_fraction: Fraction = 0.05
     decay_fraction: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # of the rest; the rate falls in the last
@@ -326,6 +329,11 @@ class TrainSection(Section):
     )
     frozen: bool = False  # a control: learning rate 0, while the gate looks and grows as ever
     complexity: bool = False  # METHOD §10 at every evaluation, which then reads the training split too
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of a step that one process alone passes through the model together, at most."""
+        return math.ceil(self.batch_size / self.accumulate)
 
 
 class Config(Section):

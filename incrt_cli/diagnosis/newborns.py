@@ -22,7 +22,7 @@ from incrt_cli.config.schema import TrainSection
 from incrt_cli.data.task import Batch
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.head_bank import HeadBank, HeadWeights
-from incrt_cli.model.layer import Layer, Tap
+from incrt_cli.model.layer import Heads, Layer, Tap
 from incrt_cli.training.device import precision
 from incrt_cli.training.optimizer import build_optimizer
 
@@ -66,8 +66,8 @@ class Nursery:
         """`batch` with what all its passes share: a grown layer's old heads would take most of the time."""
         seen: list[Tensor] = []
 
-        def keep(bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
-            seen.append(bank(z, mask))
+        def keep(own: Heads, z: Tensor, mask: Tensor | None) -> Tensor:
+            seen.append(own(z, mask))
             return seen[0]
 
         with torch.no_grad():
@@ -77,7 +77,7 @@ class Nursery:
     def loss(self, rows: Rows, newborns: HeadBank | None = None) -> Tensor:
         """Mean cross-entropy of `rows` in nats, the outputs of `newborns` added to the layer's heads."""
 
-        def heads(bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
+        def heads(own: Heads, z: Tensor, mask: Tensor | None) -> Tensor:
             return rows.heads if newborns is None else rows.heads + newborns(z, mask)
 
         return F.cross_entropy(self._logits(rows.batch, heads).float(), rows.batch.labels)

@@ -43,7 +43,7 @@ class Trial:
         self._nursery = Nursery(subject.model, layer, settings)
         rows = np.random.default_rng([subject.config.seed, 4]).permutation(len(judges))[:_JUDGES]
         self.judged_rows = len(rows)
-        order = [rows[part] for part in sequential_batches(judges.lengths[rows], 4 * settings.batch_size)]
+        order = [rows[part] for part in sequential_batches(judges.lengths[rows], 4 * settings.rows_at_once)]
         self._judges = [self._nursery.rows(batch) for batch in batches(judges, order, subject.device)]
         self.before = self._nursery.mean_loss(self._judges)
 

@@ -17,7 +17,7 @@ from incrt_cli.data.task import Batch
 from incrt_cli.geometry.demand import View
 from incrt_cli.growth.average import WeightAverage
 from incrt_cli.model.classifier import Classifier
-from incrt_cli.model.head_bank import HeadBank
+from incrt_cli.model.layer import Heads
 
 
 class Draw(NamedTuple):
@@ -39,14 +39,14 @@ class Sight(NamedTuple):
 
 
 class _Tap:
-    """Computes a layer's heads and keeps what they read and give."""
+    """Lets a layer's heads compute, and keeps what they read and give."""
 
     def __init__(self) -> None:
         self.z = self.output = torch.empty(0)
 
-    def __call__(self, bank: HeadBank, z: Tensor, mask: Tensor | None) -> Tensor:
+    def __call__(self, heads: Heads, z: Tensor, mask: Tensor | None) -> Tensor:
         self.z = z.detach()
-        self.output = bank(z, mask)
+        self.output = heads(z, mask)
         return self.output
 
 

@@ -42,12 +42,12 @@ class Architecture:
 
 
 class Classifier(nn.Module):
-    """Token ids B × n (0 = padding) to class logits B × c."""
+    """Token ids B × n (0 = padding) to class logits B × c. `recompute`: see `Layer`."""
 
-    def __init__(self, architecture: Architecture) -> None:
+    def __init__(self, architecture: Architecture, recompute: bool = False) -> None:
         super().__init__()
         a = architecture
-        self._architecture = a
+        self._architecture, self._recompute = a, recompute
         self.embedding = nn.Embedding(a.vocabulary_size, a.width, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.positions = nn.Parameter(torch.randn(a.max_tokens, a.width) * 0.02) if a.positions else None
@@ -86,7 +86,16 @@ class Classifier(nn.Module):
 
     def _layer(self, heads: int) -> Layer:
         a = self._architecture
-        return Layer(a.width, a.head_width, a.value_width, heads, a.ffn_multiplier, a.dropout, a.conditioning)
+        return Layer(
+            a.width,
+            a.head_width,
+            a.value_width,
+            heads,
+            a.ffn_multiplier,
+            a.dropout,
+            a.conditioning,
+            self._recompute,
+        )
 
     def forward(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
         """Logits B × c; `mask` B × n is True at real tokens, None where no token is padding."""

@@ -6,17 +6,22 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.model.head_bank import HeadBank
 
 Observer = Callable[[Tensor, Tensor | None], None]
-Tap = Callable[[HeadBank, Tensor, Tensor | None], Tensor]
+Heads = Callable[[Tensor, Tensor | None], Tensor]  # from what they read and the mask to their sum
+Tap = Callable[[Heads, Tensor, Tensor | None], Tensor]
 
 
 class Layer(nn.Module):
     """`observer`, when set, receives Z (B × n × d, what the heads read) and the mask of each forward pass;
     `tap`, when set, computes the heads' output in the bank's stead.
+
+    With `recompute` the activations inside of the bank and of the feed-forward are not kept for backward,
+    which computes them again. What observer and tap see lies outside of both, so neither is called twice.
     """
 
     def __init__(
@@ -28,8 +33,10 @@ class Layer(nn.Module):
         ffn_multiplier: float,
         dropout: float,
         conditioning: Conditioning | None = None,
+        recompute: bool = False,
     ) -> None:
         super().__init__()
+        self.recompute = recompute
         self.norm = nn.LayerNorm(width)
         self.bank = HeadBank(width, head_width, value_width, heads, conditioning)
         self.dropout = nn.Dropout(dropout)
@@ -44,9 +51,20 @@ class Layer(nn.Module):
         z = self.norm(x)
         if self.observer is not None:
             self.observer(z.detach(), mask)
-        heads = self.bank(z, mask) if self.tap is None else self.tap(self.bank, z, mask)
+        heads = self._heads(z, mask) if self.tap is None else self.tap(self._heads, z, mask)
         x = x + self.dropout(heads)
-        return x if self.ffn is None else x + self.ffn(x)
+        return x if self.ffn is None else x + self._pass(self.ffn, x)
+
+    def _heads(self, z: Tensor, mask: Tensor | None) -> Tensor:
+        return self._pass(self.bank, z, mask)
+
+    def _pass(self, block: nn.Module, *inputs: Tensor | None) -> Tensor:
+        """The output of `block`; dropout draws the same when it is computed again."""
+        if self.recompute and torch.is_grad_enabled():
+            output: Tensor = checkpoint(block, *inputs, use_reentrant=False)
+        else:
+            output = block(*inputs)
+        return output
 
     @torch.no_grad()
     def make_identity(self) -> None:

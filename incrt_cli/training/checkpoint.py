@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
+from incrt_cli.errors import ShortOfMemoryError
 from incrt_cli.growth.surgery import add_layer, set_heads
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.rundir import library_versions
@@ -164,8 +165,8 @@ def how_to_resume(run: Path) -> str:
 
 @contextmanager
 def resumable(run: Path) -> Iterator[None]:
-    """Where another process is lost in here, the message also says how to go on."""
+    """Where another process is lost in here, or memory runs out, the message also says how to go on."""
     try:
         yield
-    except PeerError as error:
-        raise PeerError(f"{error}; {how_to_resume(run)}") from error
+    except (PeerError, ShortOfMemoryError) as error:
+        raise type(error)(f"{error}; {how_to_resume(run)}") from error

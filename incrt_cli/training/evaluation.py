@@ -13,6 +13,7 @@ from incrt_cli.data.batches import sequential_batches
 from incrt_cli.data.task import EncodedSplit
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.training.device import precision, to_device
+from incrt_cli.training.shortage import enough_memory
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,18 @@ class Predictions:
 def predict(
     model: Classifier, split: EncodedSplit, settings: TrainSection, device: torch.device
 ) -> Predictions:
-    """Predict every record of `split`; a record cut into windows gets the mean of their log-probabilities."""
+    """Predict every record of `split`; a record cut into windows gets the mean of their log-probabilities.
+
+    Raises ShortOfMemoryError.
+    """
     training = model.training
     model.eval()
     rows = torch.empty(len(split), model.architecture.classes)
     with torch.no_grad(), precision(settings, device):
-        for indices in sequential_batches(split.lengths, 4 * settings.batch_size):
+        for indices in sequential_batches(split.lengths, 4 * settings.rows_at_once):
             batch = to_device(split.batch(indices), device)
-            logits = model(batch.tokens, batch.mask).float()
+            with enough_memory("an evaluation", batch.tokens.shape, model, settings):
+                logits = model(batch.tokens, batch.mask).float()
             rows[torch.from_numpy(indices)] = F.log_softmax(logits, dim=-1).cpu()
     model.train(training)
     return aggregate(rows.numpy(), split.labels, split.records, split.seen)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -12,17 +13,18 @@ import numpy as np
 import torch
 
 from incrt_cli.data.task import EncodedSplit
-from incrt_cli.errors import DivergedError
+from incrt_cli.errors import DivergedError, ShortOfMemoryError
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.course import Course, Happened, Snapshot, snapshot
 from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
-from incrt_cli.training.part import Part, loss_of, part_of
+from incrt_cli.training.part import Part, add_up, parts_of
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate, rate_shares
+from incrt_cli.training.shortage import enough_memory
 from incrt_cli.training.stream import Stream
 
 
@@ -55,16 +57,25 @@ class Loop:
         return self.course.steps
 
     def run(self, until: int | None = None, after_step: Callable[[], None] = lambda: None) -> float:
-        """Train to the end or to step `until`; returns seconds. Raises DivergedError: keep `last_good`."""
+        """Train to the end or to step `until`; returns seconds.
+
+        Raises DivergedError: keep `last_good`. ShortOfMemoryError: the state is that of no step.
+        """
         self._started = time.perf_counter() - self.course.seconds
+        last = self.total_steps if until is None else until
+        try:
+            self._go(last, after_step)
+        except ShortOfMemoryError as error:
+            raise ShortOfMemoryError(f"step {self.steps} of {self.total_steps}: {error}") from error
+        return self.course.seconds
+
+    def _go(self, last: int, after_step: Callable[[], None]) -> None:
         if self.steps == 0:
             self._evaluate(loss=float("nan"))
-        last = self.total_steps if until is None else until
         while self.steps < last:
             self._step(*self.stream.rows(self.steps))
             self.course.seconds = time.perf_counter() - self._started
             after_step()
-        return self.course.seconds
 
     @property
     def last_good(self) -> Snapshot:
@@ -75,12 +86,14 @@ class Loop:
         if self.course.first_step_at is None:
             self.course.first_step_at = utc_now()
         self.last_rows = train, indices
-        part = part_of(train, indices, self._ranks, self._prepared.device)
-        loss = self._update(part)
+        parts = parts_of(train, indices, self._ranks, self._settings.accumulate, self._prepared.device)
+        loss = self._update(parts)
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
-            self._record(*controller.check(self.steps, lambda: self._probe(part)))
+            with self._room_to_look(train):
+                found = controller.check(self.steps, lambda: self._probe(parts))
+            self._record(*found)
         self.course.losses.append(loss)
         self._reporter.step(self._status(float(loss)))
         # At the shift too: what follows is held against the last moment before it.
@@ -88,7 +101,7 @@ class Loop:
             self._evaluate(float(torch.stack(self.course.losses).mean()))
             self.course.losses.clear()
 
-    def _update(self, part: Part) -> torch.Tensor:
+    def _update(self, parts: Sequence[Part]) -> torch.Tensor:
         """One optimiser step; nothing is changed where the loss or a gradient is not finite."""
         model, optimizer, controller = (
             self._prepared.model,
@@ -103,10 +116,8 @@ class Loop:
         model.train()
         set_learning_rate(optimizer, self._rate())
         self._ranks.draw_own(self._prepared.config.seed, self.steps)
-        loss = self._loss(part)
         optimizer.zero_grad(set_to_none=True)
-        if part.batch is not None:
-            loss.backward()  # type: ignore[no-untyped-call]
+        loss = self._add_up(parts)
         loss = self._ranks.add_gradients(loss, model)
         if controller is not None and observing:
             controller.fold()
@@ -125,15 +136,19 @@ class Loop:
             "last one evaluated, is kept. Lower train.learning_rate."
         )
 
-    def _loss(self, part: Part) -> torch.Tensor:
-        return loss_of(self._prepared.model, part, self._settings, self._prepared.device)
+    def _add_up(self, parts: Sequence[Part]) -> torch.Tensor:
+        return add_up(self._prepared.model, parts, self._settings, self._prepared.device)
 
-    def _probe(self, part: Part) -> float:
+    def _room_to_look(self, train: EncodedSplit) -> AbstractContextManager[None]:
+        shape = 4 * self._settings.rows_at_once, int(train.lengths.max())
+        return enough_memory("a look of the gate", shape, self._prepared.model, self._settings)
+
+    def _probe(self, parts: Sequence[Part]) -> float:
         """The loss on the rows of the step without dropout: what an event costs."""
         model = self._prepared.model
         model.eval()
         with torch.no_grad():
-            loss = self._loss(part)
+            loss = self._add_up(parts)
         model.train()
         self._ranks.add([loss])
         return float(loss)

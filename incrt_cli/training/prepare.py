@@ -137,7 +137,7 @@ def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: to
     """Training rows drawn anew for each look, as a function of seed and step, and all of `judges`."""
 
     def batches(split: EncodedSplit, rows: np.ndarray) -> Iterator[Batch]:
-        for part in sequential_batches(split.lengths[rows], 4 * config.train.batch_size):
+        for part in sequential_batches(split.lengths[rows], 4 * config.train.rows_at_once):
             yield to_device(split.batch(rows[part]), device)
 
     def draw(step: int) -> Draw:
@@ -165,7 +165,8 @@ def build_model(config: Config, task: Task) -> Classifier:
             embedding_dropout=shape.embedding_dropout,
             conditioning=_conditioning(config.conditioning),
             pooling=shape.pooling,
-        )
+        ),
+        config.train.recompute,
     )
 
 

@@ -25,11 +25,12 @@ from incrt_cli.training.progress import Reporter
 from incrt_cli.training.ranks import ALONE, Ranks
 from incrt_cli.training.run import Summarise, begin, finish
 
-# They say where and how often, not what, is computed. train.epochs is not among them: the learning rate of
-# every step follows from it.
+# They say where, how often and in what pieces, not what, is computed; train.accumulate changes which units
+# dropout drops, as the number of processes does. train.epochs is not among them: the learning rate of every
+# step follows from it.
 FREE_KEYS = {
-    "data.cache_dir", "data.workers", "train.checkpoint_every", "train.checkpoints_kept", "train.device",
-    "train.threads",
+    "data.cache_dir", "data.workers", "train.accumulate", "train.checkpoint_every", "train.checkpoints_kept",
+    "train.device", "train.recompute", "train.threads",
 }  # fmt: skip
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt")
 
@@ -71,7 +72,7 @@ def resume(
             loop, origin = begin(run, prepared, reporter), now
         else:
             loop, origin = _continued(run, prepared, checkpoint, reporter), checkpoint.state["origin"]
-            _warn_of_rounding(origin, now, reporter.say)
+            _warn_of_rounding(origin, now, _pieces(checkpoint, config), reporter.say)
         run.add_resume(
             {
                 "at": utc_now(),
@@ -130,8 +131,16 @@ def _same_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         raise UserError(f"not the data that the run began with: {', '.join(changed)} changed")
 
 
-def _warn_of_rounding(before: Mapping[str, Any], now: Mapping[str, Any], say: Callable[[str], None]) -> None:
+def _pieces(checkpoint: Checkpoint, config: Config) -> tuple[int, int]:
+    """`train.accumulate` up to the checkpoint and from it on."""
+    return load_config(None, base=checkpoint.state["config"]).train.accumulate, config.train.accumulate
+
+
+def _warn_of_rounding(
+    before: Mapping[str, Any], now: Mapping[str, Any], pieces: tuple[int, int], say: Callable[[str], None]
+) -> None:
     pairs = {name: (before[name], now[name]) for name in ("device", "threads", "processes")}
+    pairs["train.accumulate"] = pieces
     for name, version in now["libraries"].items():
         pairs[name] = (before["libraries"].get(name), version)
     if changed := [f"{name} was {old}, is {new}" for name, (old, new) in pairs.items() if old != new]:

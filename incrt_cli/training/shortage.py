@@ -1,0 +1,47 @@
+"""Memory that runs out is told with what was being computed, and with what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from incrt_cli.config.schema import TrainSection
+from incrt_cli.errors import ShortOfMemoryError, out_of_memory
+from incrt_cli.model.classifier import Classifier
+
+
+@contextmanager
+def enough_memory(
+    doing: str, shape: Sequence[int], model: Classifier, settings: TrainSection
+) -> Iterator[None]:
+    """Rows pass through `model` together in here, as many and at most as long as `shape` (B, n) says.
+
+    Raises ShortOfMemoryError where an allocator refuses; every other error passes.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        rows, tokens = shape
+        heads = ", ".join(map(str, model.head_counts))
+        raise ShortOfMemoryError(
+            f"not enough memory for {doing} with {rows} rows of up to {tokens:,} tokens at a time and "
+            f"{heads} heads in the layers ({_reason(error)}); {_advice(settings)}"
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    # torch puts the place in its sources in front, and advice for programmers behind.
+    return str(error).split("\n")[0].rpartition("] ")[2].split(". ")[0] or type(error).__name__
+
+
+def _advice(settings: TrainSection) -> str:
+    """First what a resume takes, then what makes it another run."""
+    free = []
+    if settings.accumulate < settings.batch_size:
+        free.append(f"raise train.accumulate ({settings.accumulate} now)")
+    if not settings.recompute:
+        free.append("set train.recompute=true")
+    others = "lower train.batch_size, data.max_tokens or gate.max_heads in another run"
+    return ", or ".join([" or ".join(free), others] if free else [others])
