@@ -159,6 +159,7 @@ def _dry_run(config: Config) -> None:
     from incrt_cli.config.load import dump_config
     from incrt_cli.report.heads import prediction_tables
     from incrt_cli.report.terminal import show_tables
+    from incrt_cli.training.budget import estimates, memory_line, too_large
     from incrt_cli.training.prepare import prediction_json, prepare
 
     print(dump_config(config))
@@ -171,3 +172,8 @@ def _dry_run(config: Config) -> None:
     else:
         heads = sum(prepared.model.head_counts)
         print(f"static model, {heads} heads: {prepared.parameters_at(heads):,}")
+    memory = estimates(prepared)
+    for estimate in memory.values():
+        print(memory_line(estimate))
+    if warning := too_large(prepared, memory):
+        print(warning)

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch.nn import functional as F
 
 from incrt_cli.config.schema import Config
 from incrt_cli.data.batches import epoch_batches, sequential_batches
-from incrt_cli.data.task import Batch, Task
+from incrt_cli.data.task import Task
 from incrt_cli.model.classifier import count_parameters
-from incrt_cli.training.device import precision, set_up_process, to_device
+from incrt_cli.training.device import set_up_process
 from incrt_cli.training.optimizer import build_optimizer
+from incrt_cli.training.part import Part, add_up, parts_of
 from incrt_cli.training.prepare import build_model
+from incrt_cli.training.ranks import ALONE
 
 _TIMED_STEPS = 6
 GROWN = 32  # heads a layer of the larger pilot; the shipped tasks grew 14 to 24
@@ -46,13 +47,14 @@ class CostEstimate:
 def estimate_cost(config: Config, task: Task) -> CostEstimate:
     """Times steps on the first batches of an epoch, after one on the longest rows, where memory is tightest.
 
-    Raises UserError for a device that is absent; running out of memory is left to the caller.
+    Raises UserError for a device that is absent and a model that does not fit into memory.
     """
     device = set_up_process(config.train, config.seed)
     train = task.splits["train"]
     longest = sequential_batches(train.lengths, config.train.batch_size)[-1]
     typical = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)[:_TIMED_STEPS]
-    pilots = [to_device(train.batch(rows), device) for rows in (longest, *typical)]
+    pieces = config.train.accumulate
+    pilots = [parts_of(train, rows, ALONE, pieces, device) for rows in (longest, *typical)]
     sizes = [config.model.heads]
     if config.gate.enabled:
         sizes.append(min(config.gate.max_heads or GROWN, GROWN))
@@ -62,23 +64,23 @@ def estimate_cost(config: Config, task: Task) -> CostEstimate:
     return CostEstimate(math.ceil(config.train.epochs * batches), costs)
 
 
-def _cost(config: Config, task: Task, batches: Sequence[Batch], device: torch.device, heads: int) -> StepCost:
+def _cost(
+    config: Config, task: Task, steps: Sequence[Sequence[Part]], device: torch.device, heads: int
+) -> StepCost:
     shape = config.model.model_copy(update={"heads": heads})
     model = build_model(config.model_copy(update={"model": shape}), task).to(device)
     optimizer = build_optimizer(model, config.train)
 
-    def step(batch: Batch) -> float:
+    def step(parts: Sequence[Part]) -> float:
         started = time.perf_counter()
-        with precision(config.train, device):
-            loss = F.cross_entropy(model(batch.tokens, batch.mask), batch.labels)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = add_up(model, parts, config.train, device)
         optimizer.step()
-        float(loss.detach())  # waits for a GPU to finish
+        float(loss)  # waits for a GPU to finish
         return time.perf_counter() - started
 
-    step(batches[0])  # allocations and kernels of the first one are no measure of the rest
-    seconds = statistics.mean(step(batch) for batch in batches[1:])
+    step(steps[0])  # allocations and kernels of the first one are no measure of the rest
+    seconds = statistics.mean(step(parts) for parts in steps[1:])
     return StepCost(heads, count_parameters(model), seconds, _peak_mib(device))
 
 

@@ -18,6 +18,7 @@ from incrt_cli.errors import DivergedError
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.rundir import RunWriter, alone_in, describe_environment, utc_now
 from incrt_cli.training.baseline import tfidf_logistic_regression
+from incrt_cli.training.budget import estimates, memory_json, too_large
 from incrt_cli.training.checkpoint import Keeper, how_to_resume, origin_of, resumable
 from incrt_cli.training.conditioning import conditioning_rows, sample
 from incrt_cli.training.course import Snapshot
@@ -75,9 +76,12 @@ def begin(run: RunWriter, prepared: Prepared, reporter: Reporter) -> Loop:
         )
     )
     run.write_data(_account(prepared))
-    run.write_prediction(prediction_json(prepared.predictions))
+    memory = estimates(prepared)
+    run.write_prediction({**prediction_json(prepared.predictions), "memory": memory_json(memory)})
     loop = Loop(prepared, run, reporter)
     if warning := too_short(config, loop.stream):
+        reporter.say(warning)
+    if warning := too_large(prepared, memory):
         reporter.say(warning)
     _measure_conditioning(run, prepared, 0)
     return loop

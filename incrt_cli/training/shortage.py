@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,19 +25,24 @@ def enough_memory(
         if not out_of_memory(error):
             raise
         rows, tokens = shape
-        heads = ", ".join(map(str, model.head_counts))
         raise ShortOfMemoryError(
             f"not enough memory for {doing} with {rows} rows of up to {tokens:,} tokens at a time and "
-            f"{heads} heads in the layers ({_reason(error)}); {_advice(settings)}"
+            f"{heads_text(model.head_counts)} ({_reason(error)}); {advice(settings)}"
         ) from error
+
+
+def heads_text(counts: Sequence[int]) -> str:
+    """Heads of the layers, from the bottom up."""
+    return "1 head" if sum(counts) == 1 else f"{' + '.join(map(str, counts))} heads"
 
 
 def _reason(error: BaseException) -> str:
     # torch puts the place in its sources in front, and advice for programmers behind.
-    return str(error).split("\n")[0].rpartition("] ")[2].split(". ")[0] or type(error).__name__
+    found = re.search(r"(tried|unable) to allocate [\d.,]+ \w+", str(error), re.IGNORECASE)
+    return found[0] if found else str(error).split("\n")[0] or type(error).__name__
 
 
-def _advice(settings: TrainSection) -> str:
+def advice(settings: TrainSection) -> str:
     """First what a resume takes, then what makes it another run."""
     free = []
     if settings.accumulate < settings.batch_size:
