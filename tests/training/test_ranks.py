@@ -43,6 +43,7 @@ VARIANTS = {
     ],
 }  # fmt: skip
 DROPOUT = [*VARIANTS["paper"], "model.dropout=0.2", "train.epochs=8"]
+PIECES = [*VARIANTS["paper"], "train.accumulate=3", "train.recompute=true"]
 TOLERANCE = 1e-5
 
 
@@ -51,7 +52,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the config and, in `two`, the runs of two processes: all finished but one mistake."""
     folder = tmp_path_factory.mktemp("ranks")
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-    settings = {**VARIANTS, "dropout": DROPOUT}
+    settings = {**VARIANTS, "dropout": DROPOUT, "pieces": PIECES}
     (folder / "two").mkdir()
     pair = Pair(
         folder / "log",
@@ -101,6 +102,12 @@ def test_two_processes_train_the_model_of_one(home: Path, tmp_path: Path, varian
     loss, other = (read_run(folder).result["test_loss"] for folder in (tmp_path / "one", two))
     assert loss == pytest.approx(other, abs=TOLERANCE)
     assert json.loads((two / "environment.json").read_text())["processes"] == 2
+
+
+@pytest.mark.slow
+def test_two_processes_that_read_in_pieces_train_the_same_model(home: Path) -> None:
+    """Of the last batch of an epoch, one row, a process has no piece."""
+    _assert_same(home / "two" / "paper", home / "two" / "pieces")
 
 
 @pytest.mark.slow
