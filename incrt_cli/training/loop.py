@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 
 from incrt_cli.data.task import EncodedSplit
-from incrt_cli.errors import DivergedError, ShortOfMemoryError
+from incrt_cli.errors import DivergedError
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
@@ -24,7 +23,7 @@ from incrt_cli.training.part import Part, add_up, parts_of
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate, rate_shares
-from incrt_cli.training.shortage import enough_memory
+from incrt_cli.training.shortage import enough_to_look, naming_step
 from incrt_cli.training.stream import Stream
 
 
@@ -63,19 +62,14 @@ class Loop:
         """
         self._started = time.perf_counter() - self.course.seconds
         last = self.total_steps if until is None else until
-        try:
-            self._go(last, after_step)
-        except ShortOfMemoryError as error:
-            raise ShortOfMemoryError(f"step {self.steps} of {self.total_steps}: {error}") from error
+        with naming_step(lambda: f"step {self.steps} of {self.total_steps}"):
+            if self.steps == 0:
+                self._evaluate(loss=float("nan"))
+            while self.steps < last:
+                self._step(*self.stream.rows(self.steps))
+                self.course.seconds = time.perf_counter() - self._started
+                after_step()
         return self.course.seconds
-
-    def _go(self, last: int, after_step: Callable[[], None]) -> None:
-        if self.steps == 0:
-            self._evaluate(loss=float("nan"))
-        while self.steps < last:
-            self._step(*self.stream.rows(self.steps))
-            self.course.seconds = time.perf_counter() - self._started
-            after_step()
 
     @property
     def last_good(self) -> Snapshot:
@@ -91,7 +85,7 @@ class Loop:
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
-            with self._room_to_look(train):
+            with enough_to_look(train.lengths, self._prepared.model, self._settings):
                 found = controller.check(self.steps, lambda: self._probe(parts))
             self._record(*found)
         self.course.losses.append(loss)
@@ -138,10 +132,6 @@ class Loop:
 
     def _add_up(self, parts: Sequence[Part]) -> torch.Tensor:
         return add_up(self._prepared.model, parts, self._settings, self._prepared.device)
-
-    def _room_to_look(self, train: EncodedSplit) -> AbstractContextManager[None]:
-        shape = 4 * self._settings.rows_at_once, int(train.lengths.max())
-        return enough_memory("a look of the gate", shape, self._prepared.model, self._settings)
 
     def _probe(self, parts: Sequence[Part]) -> float:
         """The loss on the rows of the step without dropout: what an event costs."""

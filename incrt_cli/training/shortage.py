@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+import numpy as np
 
 from incrt_cli.config.schema import TrainSection
 from incrt_cli.errors import ShortOfMemoryError, out_of_memory
@@ -29,6 +31,24 @@ def enough_memory(
             f"not enough memory for {doing} with {rows} rows of up to {tokens:,} tokens at a time and "
             f"{heads_text(model.head_counts)} ({_reason(error)}); {advice(settings)}"
         ) from error
+
+
+def enough_to_look(
+    lengths: np.ndarray, model: Classifier, settings: TrainSection
+) -> AbstractContextManager[None]:
+    """The same for a look of the gate at some of the rows of these `lengths`."""
+    return enough_memory(
+        "a look of the gate", (4 * settings.rows_at_once, int(lengths.max())), model, settings
+    )
+
+
+@contextmanager
+def naming_step(place: Callable[[], str]) -> Iterator[None]:
+    """`place`, asked when memory has run out, comes first in the message."""
+    try:
+        yield
+    except ShortOfMemoryError as error:
+        raise ShortOfMemoryError(f"{place()}: {error}") from error
 
 
 def heads_text(counts: Sequence[int]) -> str:

@@ -1,10 +1,7 @@
-"""What training holds in memory is known before, can be made less, and is told where it is too much."""
+"""What training holds in memory is known before it begins, and told where it is more than there is."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,19 +12,16 @@ import yaml
 
 from incrt_cli.cli.main import run
 from incrt_cli.config.load import load_config
-from incrt_cli.errors import ShortOfMemoryError
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.report.render import summarise_run
-from incrt_cli.rundir import read_model, read_run
-from incrt_cli.training import budget, part
+from incrt_cli.rundir import read_run
+from incrt_cli.training import budget
 from incrt_cli.training.budget import estimates, too_large
 from incrt_cli.training.machine import available_bytes
 from incrt_cli.training.memory import Load, estimate_memory
-from incrt_cli.training.prepare import prepare
+from incrt_cli.training.prepare import Prepared, prepare
 from incrt_cli.training.progress import Silent
-from incrt_cli.training.resume import resume
 from incrt_cli.training.run import train
-from tests.training.undisturbed import differences
 
 BASE: dict[str, Any] = {
     "name": "small",
@@ -43,23 +37,11 @@ BASE: dict[str, Any] = {
         "checkpoint_every": 1.0,
     },
 }  # fmt: skip
-REFUSED = (
-    "[enforce fail at alloc_cpu.cpp:128] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
-    "allocate 9663676416 bytes. Error code 12 (Cannot allocate memory)"
-)
 CPU = torch.device("cpu")
 
 
-class Ears(Silent):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-
-def _train(folder: Path, *overrides: str) -> Path:
-    return train(load_config(None, overrides, BASE), folder, Ears(), summarise_run)
+def _prepared(*overrides: str) -> Prepared:
+    return prepare(load_config(None, overrides, BASE), lambda _: None)
 
 
 def _peak(work: Callable[[], object]) -> int:
@@ -99,7 +81,8 @@ def test_the_activations_of_a_step_are_those_that_were_estimated(
 
 
 def test_the_bound_is_estimated_too_and_goes_into_the_prediction(tmp_path: Path) -> None:
-    folder = _train(tmp_path / "run", "train.epochs=0.2")
+    config = load_config(None, ["train.epochs=0.2"], BASE)
+    folder = train(config, tmp_path / "run", Silent(), summarise_run)
     memory = (read_run(folder).prediction or {})["memory"]
     assert memory["now"]["heads"] == [1] and memory["k_bound"]["heads"][0] > 1
     assert memory["k_bound"]["peak"] > memory["now"]["peak"]
@@ -108,8 +91,7 @@ def test_the_bound_is_estimated_too_and_goes_into_the_prediction(tmp_path: Path)
 
 def test_pieces_lower_the_estimate_and_max_heads_bounds_it() -> None:
     whole, pieces, bounded = (
-        estimates(prepare(load_config(None, keys, BASE), lambda _: None))["k_bound"]
-        for keys in ([], ["train.accumulate=4"], ["gate.max_heads=2"])
+        estimates(_prepared(*keys))["k_bound"] for keys in ([], ["train.accumulate=4"], ["gate.max_heads=2"])
     )
     assert (whole.rows, pieces.rows) == (32, 8)
     assert whole.step == 4 * pieces.step
@@ -117,7 +99,7 @@ def test_pieces_lower_the_estimate_and_max_heads_bounds_it() -> None:
 
 
 def test_a_run_that_may_not_fit_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = prepare(load_config(None, [], BASE), lambda _: None)
+    prepared = _prepared()
     found = estimates(prepared)
     monkeypatch.setattr(budget, "available_bytes", lambda device: found["k_bound"].peak - 1)
     assert "raise train.accumulate (1 now) or set train.recompute=true" in str(too_large(prepared, found))
@@ -145,96 +127,8 @@ def test_the_least_that_machine_and_groups_leave_is_what_is_available(tmp_path: 
     assert available_bytes(CPU, tmp_path) == 0
 
 
-def test_recomputing_changes_nothing_that_a_run_writes(tmp_path: Path) -> None:
-    """Births by a gate that taps the layers, with dropout: bit for bit."""
-    keys = (
-        "data.examples=400",
-        "train.epochs=5",
-        "model.dropout=0.1",
-        "depth.enabled=true",
-        "depth.patience=2",
-    )
-    plain = _train(tmp_path / "plain", *keys)
-    again = _train(tmp_path / "again", *keys, "train.recompute=true")
-    assert (read_run(plain).result or {})["births"] > 0
-    assert differences(plain, again) == []
-
-
-def test_a_step_in_pieces_grows_the_same_model(tmp_path: Path) -> None:
-    keys = ("gate.variant=paper", "gate.growth_fraction=0.3", "gate.prune_ratio=0.9", "gate.max_heads=4")
-    one, three = _train(tmp_path / "one", *keys), _train(tmp_path / "three", *keys, "train.accumulate=3")
-    events = [[(e["step"], e["kind"], e["head"]) for e in read_run(run).events or ()] for run in (one, three)]
-    assert events[0] == events[1] and events[0]
-    weights, others = read_model(one)[0], read_model(three)[0]
-    for name, values in weights.items():
-        torch.testing.assert_close(values, others[name], rtol=0.0, atol=1e-4)
-
-
-def _refuse(monkeypatch: pytest.MonkeyPatch, call: int, text: str = REFUSED) -> None:
-    calls, loss_of = iter(range(1, 10_000)), part.loss_of
-
-    def refusing(*arguments: Any) -> torch.Tensor:
-        if next(calls) == call:
-            raise RuntimeError(text)
-        return loss_of(*arguments)
-
-    monkeypatch.setattr(part, "loss_of", refusing)
-
-
-def test_memory_that_runs_out_is_told_and_the_run_goes_on_in_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keys = ("gate.enabled=false", "model.heads=3", "model.layers=2")
-    whole = _train(tmp_path / "whole", *keys)
-    _refuse(monkeypatch, call=8)  # five steps are an epoch, and one has a checkpoint
-    with pytest.raises(ShortOfMemoryError) as caught:
-        _train(tmp_path / "run", *keys)
-    message = str(caught.value)
-    assert message.startswith("step 7 of 20: not enough memory for a step with 32 rows of up to 10 tokens")
-    for named in (
-        "3 + 3 heads (tried to allocate 9663676416 bytes)", "train.accumulate (1 now)", "train.recompute",
-        "train.batch_size", "data.max_tokens", "gate.max_heads", "incrt train --resume",
-    ):  # fmt: skip
-        assert named in message
-    ears = Ears()
-    resume(tmp_path / "run", ["train.accumulate=2", "train.recompute=true"], ears, summarise_run)
-    assert "goes on from step 5 of 20" in ears.said
-    assert any("train.accumulate was 1, is 2" in line for line in ears.said)
-    weights, others = read_model(whole)[0], read_model(tmp_path / "run")[0]
-    for name, values in weights.items():
-        torch.testing.assert_close(values, others[name], rtol=0.0, atol=1e-4)
-
-
-def test_another_error_passes_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _refuse(monkeypatch, call=2, text="something else")
-    with pytest.raises(RuntimeError, match="something else"):
-        _train(tmp_path / "run", "gate.enabled=false")
-
-
 def test_a_dry_run_shows_the_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE))
     assert run(["train", str(tmp_path / "config.yaml"), "--dry-run"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory with")]
     assert len(lines) == 2 and lines[0].startswith("memory with 1 head and 32 rows of up to 10 tokens")
-
-
-@pytest.mark.slow
-def test_a_process_with_little_memory_ends_with_the_message(tmp_path: Path) -> None:
-    config = {**BASE, "data": {**BASE["data"], "fillers": 200, "examples": 2000}, "gate": {"enabled": False}}
-    config["model"] = {"width": 16, "head_width": 8, "value_width": 4, "heads": 64}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    command = ["train", str(tmp_path / "config.yaml"), "--run-dir", str(tmp_path / "run")]
-    limited = (
-        "import json, resource, sys, torch\n"
-        "from incrt_cli.cli.main import run\n"
-        "import incrt_cli.training.run\n"
-        "size = next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmSize'))\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (1024 * size + 400 * 2**20,) * 2)\n"
-        "sys.exit(run(json.loads(sys.argv[1])))\n"
-    )
-    command = [sys.executable, "-c", limited, json.dumps(command)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2, done.stderr
-    assert "MiB are free; should it not fit" in done.stdout
-    assert "not enough memory for an evaluation with 128 rows of up to 206 tokens" in done.stderr
-    assert "a bug in" not in done.stderr
