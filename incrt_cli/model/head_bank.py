@@ -106,10 +106,10 @@ class HeadBank(nn.Module):
         projection = self.projection
         batch, tokens, width = z.shape
         heads, rows, _ = projection.shape
-        projected = F.linear(z, projection.reshape(heads * rows, width))
-        projected = projected.view(batch, tokens, heads, rows).transpose(1, 2)
+        projected = F.linear(z, projection.reshape(heads * rows, width)).view(batch, tokens, heads, rows)
         widths = [self.head_width, self.head_width, self.value_width]
-        q, k, v = torch.split(projected, widths, dim=-1)
+        # Cut before the heads come to the front: the gradients are then put together as the product wants them.
+        q, k, v = (part.transpose(1, 2) for part in torch.split(projected, widths, dim=-1))
         keys = None if mask is None else mask[:, None, None, :]
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
         mixed = mixed.transpose(1, 2).reshape(batch, tokens, heads * self.value_width)
