@@ -13,6 +13,7 @@ import torch
 
 from incrt_cli.data.task import EncodedSplit
 from incrt_cli.errors import DivergedError
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
@@ -80,7 +81,8 @@ class Loop:
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
-            self._record(*controller.check(self.steps, lambda: self._probe(part)))
+            losses = Losses(float(loss), lambda: self._probe(part))
+            self._record(*controller.check(self.steps, losses))
         self.course.losses.append(loss)
         self._reporter.step(self._status(float(loss)))
         # At the shift too: what follows is held against the last moment before it.

@@ -23,7 +23,7 @@ def _grown(variant: str, seed: int) -> tuple[Classifier, GrowthController, int]:
         [Batch(torch.randint(1, 50, (32, 12)), None, torch.zeros(32).long())]
     )
     for step in range(1, WIDTH + 1):
-        controller.check(step, lambda: 0.0)
+        controller.check(step, Losses(0.0, lambda: 0.0))
     return model, controller, prediction.k_greedy
 
 
