@@ -37,9 +37,9 @@ def thresholds(reference: float, growth_fraction: float, prune_ratio: float) -> 
 
 
 def release_energies(op: DirectionalOperator, capture: Capture) -> dict[int, float]:
-    """`E_h = ‖P₋ₕ A P₋ₕ‖² − ‖P⊥ A P⊥‖²` of every head that owns columns p of Q: what leaving them would return to Γ².
+    """`E_h = ‖P₋ₕ A P₋ₕ‖² − ‖P⊥ A P⊥‖²` of every head: what leaving its columns p of Q would return to Γ².
 
-    With P₋ₕ = P⊥ + p pᵀ this is 2‖P⊥ A p‖² + ‖pᵀ A p‖², all of them parts of A Q.
+    Heads that own none are left out. With P₋ₕ = P⊥ + p pᵀ this is 2‖P⊥ A p‖² + ‖pᵀ A p‖²; all are parts of A Q.
     """
     image = apply(op, capture.basis)
     inside = capture.basis.T @ image

@@ -5,8 +5,8 @@
     A   = ½ (C M_a − M_a C)         symmetric, indefinite, trace 0
     A_res = P⊥ A P⊥,  P⊥ = I − Q Qᵀ
 
-Where M has little rank, A is not formed: `A v` and ‖A‖_F go through the factors. With m ≥ d/4 the matrix itself costs
-less than one ‖A‖_F through them; it is then made once and serves all that one look asks for.
+Where M has little rank, A is not formed: `A v` and ‖A‖_F go through the factors. With m ≥ d/4 the matrix
+costs less than one ‖A‖_F through them; it is then made once and serves all that a look asks for.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def _edit(parameter: nn.Parameter, optimizer: Optimizer, weights: Edit, moments:
     """Give `parameter` and its moments other rows."""
     shape, edited = parameter.shape, weights(parameter.detach())
     parameter.grad = None
-    # Where a graph of an earlier step still lives, so does the place where gradients arrive, and expects their old
-    # shape. It is given up for data of another type alone, so the parameter takes such data for a moment.
+    # While the graph of an earlier step lives, so does the place where gradients arrive, and it expects their
+    # old shape. It is given up for data of another type alone, so the parameter takes such for a moment.
     parameter.data = edited.new_empty(0, dtype=torch.half)
     parameter.data = edited
     # Moments have the parameter's shape; anything else (the step count) belongs to all heads alike.

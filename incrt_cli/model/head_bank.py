@@ -108,7 +108,7 @@ class HeadBank(nn.Module):
         heads, rows, _ = projection.shape
         projected = F.linear(z, projection.reshape(heads * rows, width)).view(batch, tokens, heads, rows)
         widths = [self.head_width, self.head_width, self.value_width]
-        # Cut before the heads come to the front: the gradients are then put together as the product wants them.
+        # Cut before the heads come to the front: the gradients are then joined as the product wants them.
         q, k, v = (part.transpose(1, 2) for part in torch.split(projected, widths, dim=-1))
         keys = None if mask is None else mask[:, None, None, :]
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)

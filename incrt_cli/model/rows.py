@@ -2,10 +2,10 @@
 
     capacity ≥ rows;  full: capacity ← 2 rows
 
-Each of n appended rows is copied twice at most on average, and the tensor is moved ⌈log₂ n⌉ times in all. What lies
-behind the live rows is undefined and never part of a result: the tensor is a view of the live rows alone.
-How many rows fit is read off the storage, so that nothing has to be kept beside the tensor. A tensor given
-here must therefore own its storage: a slice of something else would be taken for one with room.
+Growing row by row from 1 to n moves the tensor ⌈log₂ n⌉ times. What lies behind the live rows is undefined
+and never part of a result: the tensor is a view of the live rows alone. How many rows fit is read off the
+storage, so that nothing has to be kept beside the tensor. A tensor given here must therefore own its
+storage: a slice of something else would be taken for one with room.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 
 def capacity(rows: Tensor) -> int:
-    """Rows that the storage of `rows` (r × …) holds from its first one on; r where `rows` is no such view."""
+    """Rows that the storage of `rows` (r × …) holds; r where it does not begin with them."""
     row = rows[:1].numel() * rows.element_size()
     if row == 0 or rows.storage_offset() != 0 or not rows.is_contiguous():
         return len(rows)
@@ -24,7 +24,7 @@ def capacity(rows: Tensor) -> int:
 
 @torch.no_grad()
 def append_rows(rows: Tensor, new: Tensor) -> Tensor:
-    """`rows` (r × …) with `new` (s × …) behind: in the same storage where that has room, else in a larger one."""
+    """`rows` (r × …) with `new` (s × …) behind, in the same storage where that has room."""
     count = len(rows) + len(new)
     if capacity(rows) >= count:
         longer = rows.detach().as_strided((count, *rows.shape[1:]), rows.stride())

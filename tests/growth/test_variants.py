@@ -8,6 +8,7 @@ import torch
 from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.operations import Losses
 from incrt_cli.model.classifier import Architecture, Classifier
 
 WIDTH = 32
