@@ -23,8 +23,8 @@ Probe = Callable[[], float]
 
 
 class Losses(NamedTuple):
-    """In nats: `taken` is that of the step just taken, which is there anyway; `probe` measures the model as it
-    is now on the same rows, without dropout.
+    """In nats: `taken` is that of the step just taken, which is there anyway; `probe` measures the model as
+    it is now on the same rows, without dropout.
     """
 
     taken: float

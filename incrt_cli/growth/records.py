@@ -46,7 +46,8 @@ class Event:
     `delta_w` is at fixed C and M_a (Theorem 6). Losses: one training batch, nats. A birth and a capture leave
     the function as it was: both losses are then that of the step just taken, with dropout. Of a prune and a
     layer they are measured before and after it, without. Of a layer, `theta` is what its rule compared with
-    (growth/depth.py) and `lambda_max` what exceeded it; `head` is its first, and `prediction` says how many it should grow.
+    (growth/depth.py) and `lambda_max` what exceeded it; `head` is its first, and `prediction` says how
+    many it should grow.
     """
 
     kind: EventKind
