@@ -39,7 +39,7 @@ def thresholds(reference: float, growth_fraction: float, prune_ratio: float) -> 
 def release_energies(op: DirectionalOperator, capture: Capture) -> dict[int, float]:
     """`E_h = ‖P₋ₕ A P₋ₕ‖² − ‖P⊥ A P⊥‖²` of every head: what leaving its columns p of Q returns to Γ².
 
-    Heads that own none are left out. With P₋ₕ = P⊥ + p pᵀ this is 2‖P⊥ A p‖² + ‖pᵀ A p‖²; all are parts of A Q.
+    Heads that own none are left out. With P₋ₕ = P⊥ + p pᵀ this is 2‖P⊥ A p‖² + ‖pᵀ A p‖², parts of A Q.
     """
     image = apply(op, capture.basis)
     inside = capture.basis.T @ image
