@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from incrt_cli.geometry.capture import Capture, columns_of
-from incrt_cli.geometry.operator import DirectionalOperator, apply, project_out
+from incrt_cli.geometry.capture import Capture
+from incrt_cli.geometry.operator import DirectionalOperator, apply
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,21 @@ def thresholds(reference: float, growth_fraction: float, prune_ratio: float) -> 
     return Thresholds(theta, 0.5 * theta, prune_ratio * theta)
 
 
-def release_energy(op: DirectionalOperator, capture: Capture, head: int) -> float:
-    """`E_h = ‖P₋ₕ A P₋ₕ‖² − ‖P⊥ A P⊥‖²`: what leaving `head`'s plane p would return to Γ².
+def release_energies(op: DirectionalOperator, capture: Capture) -> dict[int, float]:
+    """`E_h = ‖P₋ₕ A P₋ₕ‖² − ‖P⊥ A P⊥‖²` of every head: what leaving its columns p of Q returns to Γ².
 
-    With P₋ₕ = P⊥ + p pᵀ this is 2‖P⊥ A p‖² + ‖pᵀ A p‖², so A is never formed.
+    Heads that own none are left out. With P₋ₕ = P⊥ + p pᵀ this is 2‖P⊥ A p‖² + ‖pᵀ A p‖², parts of A Q.
     """
-    plane = columns_of(capture, head)
-    image = apply(op, plane)
-    outside = project_out(capture.basis, image)
-    inside = plane.T @ image
-    return 2.0 * float(outside.square().sum()) + float(inside.square().sum())
+    image = apply(op, capture.basis)
+    inside = capture.basis.T @ image
+    outside = image - capture.basis @ inside
+    owners = torch.tensor(capture.owners, device=image.device)
+    own = inside.square() * (owners[:, None] == owners)
+    shares = 2.0 * outside.square().sum(dim=0) + own.sum(dim=0)
+    energies = dict.fromkeys(capture.owners, 0.0)
+    for head, share in zip(capture.owners, shares.tolist(), strict=True):
+        energies[head] += share
+    return energies
 
 
 def attribution(op: DirectionalOperator, u: Tensor, heads: int) -> Tensor:

@@ -5,14 +5,15 @@
     A   = ½ (C M_a − M_a C)         symmetric, indefinite, trace 0
     A_res = P⊥ A P⊥,  P⊥ = I − Q Qᵀ
 
-`A v` goes through the factors, O(d² + d m) a vector; A itself is formed only where an exact
-eigen-decomposition needs it.
+Where M has little rank, A is not formed: `A v` and ‖A‖_F go through the factors. With m ≥ d/4 the matrix
+costs less than one ‖A‖_F through them; it is then made once and serves all that a look asks for.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -25,6 +26,33 @@ class DirectionalOperator:
     second_moment: Tensor
     left: Tensor
     right: Tensor
+
+    @property
+    def low_rank(self) -> bool:
+        """Are the factors the cheaper way to A?"""
+        width, rank = self.left.shape
+        return 4 * rank < width
+
+    @cached_property
+    def matrix(self) -> Tensor:
+        """A (d × d); not to be written to."""
+        form = self.left @ self.right.T
+        product = self.second_moment @ (form - form.T)
+        # (C M_a)ᵀ = −M_a C, so the commutator is the symmetric part of one product.
+        return 0.25 * (product + product.T)
+
+    @cached_property
+    def norm(self) -> float:
+        """‖A‖_F; through the factors: ‖A‖² = ½ (‖C M_a‖² + tr(C M_a C M_a))."""
+        if not self.low_rank:
+            return float(torch.linalg.matrix_norm(self.matrix))
+        # M_a = F G with F = ½ [L, −R], G = [R, L]ᵀ; both terms are traces of 2m × 2m matrices.
+        f = 0.5 * torch.cat([self.left, -self.right], dim=1)
+        g = torch.cat([self.right, self.left], dim=1)
+        cf = self.second_moment @ f
+        inner = g.T @ cf
+        squared = 0.5 * (torch.sum((cf.T @ cf) * (g.T @ g)) + torch.sum(inner * inner.T))
+        return float(squared.clamp_min(0.0).sqrt())
 
 
 def directional_operator(second_moment: Tensor, w_q: Tensor, w_k: Tensor) -> DirectionalOperator:
@@ -42,16 +70,15 @@ def apply_motor(op: DirectionalOperator, v: Tensor) -> Tensor:
 
 def apply(op: DirectionalOperator, v: Tensor) -> Tensor:
     """`A v` for `v` of shape d × r."""
+    if not op.low_rank:
+        return op.matrix @ v
     c = op.second_moment
     return 0.5 * (c @ apply_motor(op, v) - apply_motor(op, c @ v))
 
 
 def dense(op: DirectionalOperator) -> Tensor:
-    """`A` as a d × d matrix."""
-    form = op.left @ op.right.T
-    product = op.second_moment @ (form - form.T)
-    # (C M_a)ᵀ = −M_a C, so the commutator is the symmetric part of one product.
-    return 0.25 * (product + product.T)
+    """`A` as a d × d matrix, not to be written to."""
+    return op.matrix
 
 
 def project_out(basis: Tensor, v: Tensor) -> Tensor:
@@ -60,17 +87,8 @@ def project_out(basis: Tensor, v: Tensor) -> Tensor:
 
 
 def energy(op: DirectionalOperator) -> float:
-    """`‖A‖_F`, without forming A: ‖A‖² = ½ (‖C M_a‖² + tr(C M_a C M_a))."""
-    width, rank = op.left.shape
-    if rank >= width:
-        return float(torch.linalg.matrix_norm(dense(op)))
-    # M_a = F G with F = ½ [L, −R], G = [R, L]ᵀ; both terms are traces of 2m × 2m matrices.
-    f = 0.5 * torch.cat([op.left, -op.right], dim=1)
-    g = torch.cat([op.right, op.left], dim=1)
-    cf = op.second_moment @ f
-    inner = g.T @ cf
-    squared = 0.5 * (torch.sum((cf.T @ cf) * (g.T @ g)) + torch.sum(inner * inner.T))
-    return float(squared.clamp_min(0.0).sqrt())
+    """`‖A‖_F`."""
+    return op.norm
 
 
 def residual_energy(op: DirectionalOperator, basis: Tensor) -> float:
@@ -85,6 +103,6 @@ def second_moment(z: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """Sum of z zᵀ over real tokens (d × d) and their number; `z` B × n × d, `mask` B × n (True = real)."""
     if mask is None:
         flat = z.reshape(-1, z.shape[-1])
-        return flat.T @ flat, torch.tensor(float(flat.shape[0]), device=z.device)
+        return flat.T @ flat, z.new_full((), flat.shape[0])  # filled on the device: nothing waits for it
     flat = (z * mask.unsqueeze(-1)).reshape(-1, z.shape[-1])
     return flat.T @ flat, mask.sum().to(z.dtype)

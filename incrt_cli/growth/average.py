@@ -14,6 +14,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from incrt_cli.model.rows import append_rows
+
 
 class WeightAverage:
     """Running mean w̄ of `model`'s parameters; heads and layers may be appended, and none removed."""
@@ -51,5 +53,5 @@ class WeightAverage:
     def _aligned(self, name: str, weights: Tensor) -> Tensor:
         mean = self._means.setdefault(name, weights.detach().clone())
         if len(mean) < len(weights):  # a newborn has no past: it counts from where it was born
-            mean = self._means[name] = torch.cat([mean, weights.detach()[len(mean) :]])
+            mean = self._means[name] = append_rows(mean, weights.detach()[len(mean) :])
         return mean

@@ -17,7 +17,7 @@ from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.depth import Deepen, build_depth_rule
 from incrt_cli.growth.gate import describe
 from incrt_cli.growth.moments import RunningMoment
-from incrt_cli.growth.operations import Operations, Probe, Site
+from incrt_cli.growth.operations import Losses, Operations, Probe, Site
 from incrt_cli.growth.peers import ALONE, Peers
 from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.progress import interval
@@ -127,7 +127,7 @@ class GrowthController:
     def _asks(self, step: int) -> bool:
         return self._task_probe is not None and step % interval(self._settings.settle) == 0
 
-    def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
+    def check(self, step: int, losses: Losses) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer, and at most one layer on top."""
         checks: list[Check] = []
         events: list[Event] = []
@@ -138,13 +138,13 @@ class GrowthController:
             check, decision = site.gate.check(op, step, len(site.heads))
             checks.append(check)
             self._peers.agree(f"{describe(decision)} in layer {site.index} at step {step}")
-            events += self._operations.carry_out(decision, site, op, check, probe)
+            events += self._operations.carry_out(decision, site, op, check, losses)
         if self._depth_rule is not None:
             deepen = self._depth_rule.look(checks[-1], changed=decision is not None)
             self._asks_for_layer = deepen is not None
             self._peers.agree(f"{'a' if deepen else 'no'} further layer at step {step}")
             if deepen is not None and len(self._sites) < self._most_layers:
-                events.append(self._deepen(checks[-1], deepen, probe))
+                events.append(self._deepen(checks[-1], deepen, losses.probe))
         return checks, events
 
     def certify(self) -> list[Certificate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.optim import Optimizer
@@ -19,7 +19,16 @@ from incrt_cli.growth.variants import build_newborn
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.model.layer import Layer
 
-Probe = Callable[[], float]  # the loss on one training batch, without dropout, in nats
+Probe = Callable[[], float]
+
+
+class Losses(NamedTuple):
+    """In nats: `taken` is that of the step just taken, which is there anyway; `probe` measures the model as
+    it is now on the same rows, without dropout.
+    """
+
+    taken: float
+    probe: Probe
 
 
 @dataclass
@@ -61,34 +70,33 @@ class Operations:
     generator: torch.Generator
 
     def carry_out(
-        self, decision: Decision, site: Site, op: DirectionalOperator, check: Check, probe: Probe
+        self, decision: Decision, site: Site, op: DirectionalOperator, check: Check, losses: Losses
     ) -> list[Event]:
         """Do what the gate of `site` decided at `check`, where it saw `op`; at most one event."""
         if isinstance(decision, Grow):
-            return [self._grow(decision, site, op, check, probe)]
+            return [self._grow(decision, site, op, check, losses.taken)]
         if isinstance(decision, Absorb):
-            return [self._absorb(decision, site, op, check, probe)]
+            return [self._absorb(decision, site, op, check, losses.taken)]
         if isinstance(decision, Prune):
-            return [self._prune(decision, site, op, check, probe)]
+            return [self._prune(decision, site, op, check, losses.probe)]
         return []
 
-    def _grow(self, decision: Grow, site: Site, op: DirectionalOperator, check: Check, probe: Probe) -> Event:
+    def _grow(self, decision: Grow, site: Site, op: DirectionalOperator, check: Check, loss: float) -> Event:
+        """The newborn's W_O = 0 leaves the function as it was, so its loss need not be measured."""
         bank = site.layer.bank
         newborn = build_newborn(self.settings, decision, bank, site.moment.tokens, self.generator)
-        loss = probe()
         add_head(bank, self.optimizer, newborn)
         head = site.next_head
         site.heads.append(head)
         site.next_head += 1
         change = site.gate.born(op, check.step, len(site.heads), head, decision)
-        return self._event("birth", head, site, check, change, decision, (loss, probe()))
+        return self._event("birth", head, site, check, change, decision, (loss, loss))
 
     def _absorb(
-        self, decision: Absorb, site: Site, op: DirectionalOperator, check: Check, probe: Probe
+        self, decision: Absorb, site: Site, op: DirectionalOperator, check: Check, loss: float
     ) -> Event:
         """Only the account of planes changes: the model, and with it the loss, stays as it is."""
         change = site.gate.absorbed(op, check.step, len(site.heads), decision)
-        loss = probe()
         return self._event("capture", decision.head, site, check, change, decision, (loss, loss))
 
     def _prune(

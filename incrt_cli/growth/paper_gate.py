@@ -15,7 +15,7 @@ import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture, capture_plane, columns_of, empty_capture, release_head
-from incrt_cli.geometry.functional import Thresholds, attribution, functional, release_energy, thresholds
+from incrt_cli.geometry.functional import Thresholds, attribution, functional, release_energies, thresholds
 from incrt_cli.geometry.operator import DirectionalOperator, energy, residual_energy
 from incrt_cli.geometry.prediction import HeadPrediction, absorbed_planes, planes_needed, predict_heads
 from incrt_cli.geometry.spectrum import Extremes, residual_spectrum
@@ -226,8 +226,7 @@ class PaperGate:
 
     def _releases(self, op: DirectionalOperator) -> dict[int, float]:
         """√E_h of every head that owns a plane."""
-        owners = dict.fromkeys(self._capture.owners)
-        return {head: release_energy(op, self._capture, head) ** 0.5 for head in owners}
+        return {head: released**0.5 for head, released in release_energies(op, self._capture).items()}
 
     def _weakest(self, releases: dict[int, float], heads: int) -> Prune | None:
         """Count weak checks; the weakest head that has been weak for `prune_patience` of them."""

@@ -43,9 +43,11 @@ class Check:
 class Event:
     """A birth, a prune, the capture of a further plane by a head that is there, or a layer.
 
-    `delta_w` is at fixed C and M_a (Theorem 6). Losses: one training batch, nats. Of a layer, `theta` is what
-    its rule compared with (growth/depth.py) and `lambda_max` what exceeded it; `head` is its first, and
-    `prediction` says how many it should grow.
+    `delta_w` is at fixed C and M_a (Theorem 6). Losses: one training batch, nats. A birth and a capture leave
+    the function as it was: both losses are then that of the step just taken, with dropout. Of a prune and a
+    layer they are measured before and after it, without. Of a layer, `theta` is what its rule compared with
+    (growth/depth.py) and `lambda_max` what exceeded it; `head` is its first, and `prediction` says how
+    many it should grow.
     """
 
     kind: EventKind

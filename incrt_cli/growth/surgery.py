@@ -1,19 +1,21 @@
 """Adding and removing heads of a bank, and adding a layer, while the optimiser keeps running.
 
 Old heads keep their weights, corrections and optimiser moments bit for bit; a newborn starts with zero
-moments.
-The optimiser holds exactly the model's parameters before and after.
+moments. Parameters stay the same objects, so that the optimiser need not be told: what changes is how many
+rows they have, of storages with room to spare (model/rows.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from incrt_cli.model.head_bank import HeadBank, HeadWeights
+from incrt_cli.model.rows import append_rows, drop_row
 
 HEAD_PARAMETERS = ("input_projection", "output_projection")
 Edit = Callable[[Tensor], Tensor]
@@ -24,18 +26,19 @@ def add_head(bank: HeadBank, optimizer: Optimizer, head: HeadWeights) -> None:
     packed = bank.pack(head)
     own = bank.correct(packed[0], head.exempt)
     if bank.correction is not None and own is not None:
-        bank.correction = torch.cat([bank.correction, own])
+        bank.correction = append_rows(bank.correction, own)
     for name, rows in zip(HEAD_PARAMETERS, packed, strict=True):
-        _replace(bank, optimizer, name, _append(rows), _append(torch.zeros_like(rows)))
+        none = torch.zeros_like(rows)
+        _edit(getattr(bank, name), optimizer, partial(append_rows, new=rows), partial(append_rows, new=none))
 
 
 def remove_head(bank: HeadBank, optimizer: Optimizer, index: int) -> None:
     """Drop the head at `index`; the ones behind it move up."""
-    kept = [i for i in range(bank.heads) if i != index]
+    drop = partial(drop_row, index=index)
     for name in HEAD_PARAMETERS:
-        _replace(bank, optimizer, name, lambda old: old[kept], lambda old: old[kept])
+        _edit(getattr(bank, name), optimizer, drop, drop)
     if bank.correction is not None:
-        bank.correction = bank.correction[kept]
+        bank.correction = drop(bank.correction)
 
 
 def set_heads(bank: HeadBank, optimizer: Optimizer, heads: int) -> None:
@@ -45,7 +48,7 @@ def set_heads(bank: HeadBank, optimizer: Optimizer, heads: int) -> None:
         return old.new_zeros((heads, *old.shape[1:]))
 
     for name in HEAD_PARAMETERS:
-        _replace(bank, optimizer, name, empty, empty)
+        _edit(getattr(bank, name), optimizer, empty, empty)
     if bank.correction is not None:
         bank.correction = empty(bank.correction)
 
@@ -59,21 +62,16 @@ def add_layer(optimizer: Optimizer, layer: nn.Module, below: nn.Module) -> None:
                 group["params"].append(parameter)
 
 
-def _append(rows: Tensor) -> Edit:
-    return lambda old: torch.cat([old, rows])
-
-
-def _replace(bank: HeadBank, optimizer: Optimizer, name: str, weights: Edit, moments: Edit) -> None:
-    """Swap parameter `name` for an edited copy, in the bank, in its parameter group and in its state."""
-    old: nn.Parameter = getattr(bank, name)
-    new = nn.Parameter(weights(old.detach()))
-    setattr(bank, name, new)
-    for group in optimizer.param_groups:
-        group["params"] = [new if parameter is old else parameter for parameter in group["params"]]
-    if old in optimizer.state:
-        state = optimizer.state.pop(old)
-        # Moments have the parameter's shape; anything else (the step count) belongs to all heads alike.
-        optimizer.state[new] = {
-            key: moments(value) if isinstance(value, Tensor) and value.shape == old.shape else value
-            for key, value in state.items()
-        }
+def _edit(parameter: nn.Parameter, optimizer: Optimizer, weights: Edit, moments: Edit) -> None:
+    """Give `parameter` and its moments other rows."""
+    shape, edited = parameter.shape, weights(parameter.detach())
+    parameter.grad = None
+    # While the graph of an earlier step lives, so does the place where gradients arrive, and it expects their
+    # old shape. It is given up for data of another type alone, so the parameter takes such for a moment.
+    parameter.data = edited.new_empty(0, dtype=torch.half)
+    parameter.data = edited
+    # Moments have the parameter's shape; anything else (the step count) belongs to all heads alike.
+    state = optimizer.state.get(parameter, {})
+    for key, value in state.items():
+        if isinstance(value, Tensor) and value.shape == shape:
+            state[key] = moments(value)

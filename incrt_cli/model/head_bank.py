@@ -106,11 +106,23 @@ class HeadBank(nn.Module):
         projection = self.projection
         batch, tokens, width = z.shape
         heads, rows, _ = projection.shape
-        projected = F.linear(z, projection.reshape(heads * rows, width))
-        projected = projected.view(batch, tokens, heads, rows).transpose(1, 2)
+        projected = F.linear(z, projection.reshape(heads * rows, width)).view(batch, tokens, heads, rows)
         widths = [self.head_width, self.head_width, self.value_width]
-        q, k, v = torch.split(projected, widths, dim=-1)
+        # Cut before the heads come to the front: the gradients are then joined as the product wants them.
+        q, k, v = (part.transpose(1, 2) for part in torch.split(projected, widths, dim=-1))
         keys = None if mask is None else mask[:, None, None, :]
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
+        mixed = _attention(q, k, v, keys)
         mixed = mixed.transpose(1, 2).reshape(batch, tokens, heads * self.value_width)
         return mixed @ self.output_projection.reshape(heads * self.value_width, width)
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """softmax(q kᵀ/√d_k) v (B × K × n × d_v) for `q`, `k` B × K × n × d_k and `v` B × K × n × d_v."""
+    head_width, value_width = q.shape[-1], v.shape[-1]
+    if head_width == value_width:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    # The kernels that never hold an n × n matrix ask for equal widths; zeros change neither q kᵀ nor values.
+    widest = max(head_width, value_width)
+    q, k, v = (F.pad(part, (0, widest - part.shape[-1])) for part in (q, k, v))
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=head_width**-0.5)
+    return mixed[..., :value_width]

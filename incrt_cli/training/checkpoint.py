@@ -90,11 +90,9 @@ def _optimizer_state(model: Classifier, optimizer: torch.optim.Optimizer) -> dic
 def _load_optimizer(model: Classifier, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
     parameters = dict(model.named_parameters())
     for name, values in state.items():
+        # The step count too: a fused AdamW keeps it beside the weights.
         device = parameters[name].device
-        # A step count, without dimensions, stays on the CPU, where AdamW keeps it.
-        optimizer.state[parameters[name]] = {
-            key: value.to(device) if value.ndim else value for key, value in values.items()
-        }
+        optimizer.state[parameters[name]] = {key: value.to(device) for key, value in values.items()}
 
 
 class Store(Protocol):

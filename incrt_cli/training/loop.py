@@ -13,6 +13,7 @@ import torch
 
 from incrt_cli.data.task import EncodedSplit
 from incrt_cli.errors import DivergedError
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.complexity import complexity_row
@@ -85,8 +86,9 @@ class Loop:
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
+            losses = Losses(float(loss), lambda: self._probe(parts))
             with enough_to_look(train.lengths, self._prepared.model, self._settings):
-                found = controller.check(self.steps, lambda: self._probe(parts))
+                found = controller.check(self.steps, losses)
             self._record(*found)
         self.course.losses.append(loss)
         self._reporter.step(self._status(float(loss)))

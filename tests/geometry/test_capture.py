@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from incrt_cli.geometry.capture import Capture, capture_plane, complement, empty_capture, release_head
-from incrt_cli.geometry.functional import attribution, functional, gate_operator, release_energy, thresholds
+from incrt_cli.geometry.functional import attribution, functional, gate_operator, release_energies, thresholds
 from incrt_cli.geometry.operator import dense, residual_energy
 from incrt_cli.geometry.spectrum import residual_spectrum
 from tests.geometry.operators import random_operator
@@ -42,14 +42,15 @@ def test_releasing_a_head_drops_its_columns_only() -> None:
     torch.testing.assert_close(released.basis, capture.basis[:, [0, 1, 4, 5]])
 
 
-def test_release_energy_is_the_difference_of_the_residual_energies() -> None:
+def test_release_energies_are_the_differences_of_the_residual_energies() -> None:
     op, capture = random_operator(), _three_heads()
     a = dense(op)
+    energies = release_energies(op, capture)
     for head in (1, 2, 5):
         without = release_head(capture, head).basis
         p_minus, p = EYE - without @ without.T, EYE - capture.basis @ capture.basis.T
         expected = float((p_minus @ a @ p_minus).norm() ** 2 - (p @ a @ p).norm() ** 2)
-        assert release_energy(op, capture, head) == pytest.approx(expected, rel=1e-8)
+        assert energies[head] == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_birth_removes_the_squares_of_both_eigenvalues() -> None:

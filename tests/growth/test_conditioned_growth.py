@@ -10,6 +10,7 @@ from incrt_cli.data.task import Batch
 from incrt_cli.geometry.conditioning import Conditioning, condition_numbers
 from incrt_cli.growth.birth import newborn_head, random_plane, unaligned_head
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.surgery import add_head, remove_head
 from incrt_cli.model.classifier import Architecture, Classifier
 
@@ -103,5 +104,5 @@ def test_the_gate_measures_the_effective_motors_and_grows_as_predicted(method: s
     bare = GrowthController(plain, optimizer, GateSection(tracker="exact"), seed=0).calibrate([batch])[0]
     assert prediction.gamma != pytest.approx(bare.gamma, rel=0.1)
     for step in range(1, 30):
-        controller.check(step, lambda: 0.0)
+        controller.check(step, Losses(0.0, lambda: 0.0))
     assert bank.heads == prediction.k_greedy and controller.certify()[0].sufficient

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.records import Event
 from incrt_cli.growth.surgery import HEAD_PARAMETERS
 from incrt_cli.model.classifier import Architecture, Classifier
@@ -35,7 +36,7 @@ class Bench:
         events: list[Event] = []
         for _ in range(times):
             self.step += 1
-            events += self.controller.check(self.step, self.loss)[1]
+            events += self.controller.check(self.step, Losses(self.loss(), self.loss))[1]
         return events
 
     def loss(self) -> float:

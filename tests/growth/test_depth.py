@@ -15,6 +15,7 @@ from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import Depth, GrowthController
 from incrt_cli.growth.depth import EnergyDepth, TaskDepth
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.probe import Draw, Sight, TaskProbe
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.growth.surgery import add_layer
@@ -96,7 +97,7 @@ class Bench:
         self.controller.calibrate([self.batch])
 
     def check(self, times: int) -> list[Event]:
-        looks = (self.controller.check(step, self.loss) for step in range(1, times + 1))
+        looks = (self.controller.check(step, Losses(self.loss(), self.loss)) for step in range(1, times + 1))
         return [event for _, events in looks for event in events]
 
     def loss(self) -> float:
@@ -181,6 +182,6 @@ def test_the_gate_that_asks_the_task_sees_the_new_layer_at_the_next_look() -> No
     bench.controller.stepped()
     (event,) = bench.check(20)
     assert (event.kind, event.layer, event.heads) == ("layer", 1, 1)
-    checks, _ = bench.controller.check(21, bench.loss)
+    checks, _ = bench.controller.check(21, Losses(bench.loss(), bench.loss))
     assert [check.layer for check in checks] == [0, 1]
     assert bench.controller.deep_enough, "the second layer has brought nothing yet, so it gets none on top"

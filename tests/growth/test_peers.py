@@ -12,6 +12,7 @@ from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.growth.controller import GrowthController
 from incrt_cli.growth.moments import RunningMoment
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.peers import Peers
 from incrt_cli.model.classifier import Architecture, Classifier
 
@@ -54,5 +55,5 @@ def test_nothing_is_born_before_all_have_decided_the_same() -> None:
     controller.calibrate([Batch(torch.randint(2, 20, (16, 6)), None, torch.zeros(16, dtype=torch.long))])
     with pytest.raises(RuntimeError, match="others have not"):
         for step in range(1, 9):
-            controller.check(step, lambda: 0.0)
+            controller.check(step, Losses(0.0, lambda: 0.0))
     assert heard[-1].startswith("grow in layer 0 at step ") and model.head_counts == [1]

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.probe import Draw, TaskProbe
 from incrt_cli.growth.records import Event
 from incrt_cli.model.classifier import Architecture, Classifier
@@ -45,7 +46,7 @@ class Bench:
     def run(self, steps: int, every: int) -> list[Event]:
         events: list[Event] = []
         for step in filter(self.controller.checks, range(every, steps + 1, every)):
-            events += self.controller.check(step, lambda: 0.0)[1]
+            events += self.controller.check(step, Losses(0.0, lambda: 0.0))[1]
         return events
 
 
@@ -75,7 +76,7 @@ def test_how_often_the_gate_is_looked_at_changes_nothing() -> None:
 def test_a_look_between_decisions_is_recorded_and_decides_nothing() -> None:
     bench = Bench(check_every=2)
     for step in (2, 4):
-        (check,), events = bench.controller.check(step, lambda: 0.0)
+        (check,), events = bench.controller.check(step, Losses(0.0, lambda: 0.0))
         assert events == [] and check.reserved_loss is not None and check.lambda_max > 0.0
 
 

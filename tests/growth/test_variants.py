@@ -8,6 +8,7 @@ import torch
 from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.operations import Losses
 from incrt_cli.model.classifier import Architecture, Classifier
 
 WIDTH = 32
@@ -23,7 +24,7 @@ def _grown(variant: str, seed: int) -> tuple[Classifier, GrowthController, int]:
         [Batch(torch.randint(1, 50, (32, 12)), None, torch.zeros(32).long())]
     )
     for step in range(1, WIDTH + 1):
-        controller.check(step, lambda: 0.0)
+        controller.check(step, Losses(0.0, lambda: 0.0))
     return model, controller, prediction.k_greedy
 
 

@@ -24,9 +24,10 @@ def _classifier(**changes: object) -> Classifier:
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_heads_are_summed_as_the_method_says(padded: bool) -> None:
+@pytest.mark.parametrize("value_width", [3, 4, 6])
+def test_heads_are_summed_as_the_method_says(padded: bool, value_width: int) -> None:
     torch.manual_seed(0)
-    bank = HeadBank(width=16, head_width=4, value_width=6, heads=3)
+    bank = HeadBank(width=16, head_width=4, value_width=value_width, heads=3)
     z = torch.randn(2, 5, 16)
     mask = torch.ones(2, 5, dtype=torch.bool)
     mask[1, 3:] = not padded
