@@ -321,6 +321,7 @@ class TrainSection(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     threads: Positive | None = None
+    compile: bool = False  # torch.compile of the layers' training steps
     deterministic: bool = (
         False  # torch refuses operations whose result may differ from run to run; slower on CUDA
     )

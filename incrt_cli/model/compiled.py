@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch._dynamo.config
@@ -35,8 +35,8 @@ _SETTINGS: dict[str, Any] = {
 
 
 class CompiledBlock:
-    """`Layer.block` compiled for any number of heads, rows and tokens: with and without a mask, and anew where
-    one of the three is 1, which the compiler treats by itself. `compilations` so far.
+    """`Layer.block` compiled for any number of heads, rows and tokens: once with a mask and once without, and
+    anew where one of the three is 1, which the compiler takes for a constant. `compilations` so far.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class CompiledBlock:
             layer.compiled = self
 
     def __call__(self, layer: Layer, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """`layer.block(x, mask)`, to rounding and to the draws of dropout. Raises what `explained` explains."""
+        """`layer.block(x, mask)` to rounding, with draws of its own in dropout; for use in `explained`."""
         bank = layer.bank
         for tensor in (bank.input_projection, bank.output_projection, bank.correction):
             if tensor is not None:
@@ -86,5 +86,4 @@ class CompiledBlock:
 
     def _compile(self, graph: torch.fx.GraphModule, inputs: list[Tensor]) -> Callable[..., Any]:
         self.compilations += 1
-        made: Callable[..., Any] = compile_fx(graph, inputs)
-        return made
+        return cast(Callable[..., Any], compile_fx(graph, inputs))

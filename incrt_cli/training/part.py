@@ -25,10 +25,23 @@ class Part(NamedTuple):
     share: float
 
 
+class Reading(NamedTuple):
+    """What a step reads: `rows` of `split`, of which `part` is this process's."""
+
+    split: EncodedSplit
+    rows: np.ndarray
+    part: Part
+
+
 def part_of(train: EncodedSplit, rows: np.ndarray, ranks: Ranks, device: torch.device) -> Part:
     """This rank's part of the step that reads `rows` of `train`."""
     own = ranks.own(rows)
     return Part(to_device(train.batch(own), device) if len(own) else None, len(own) / len(rows))
+
+
+def reading_of(train: EncodedSplit, rows: np.ndarray, ranks: Ranks, device: torch.device) -> Reading:
+    """The step that reads `rows` of `train`; a function of its arguments alone, so any thread may call it."""
+    return Reading(train, rows, part_of(train, rows, ranks, device))
 
 
 def loss_of(model: Classifier, part: Part, settings: TrainSection, device: torch.device) -> torch.Tensor:

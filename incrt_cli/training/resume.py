@@ -28,8 +28,8 @@ from incrt_cli.training.run import Summarise, begin, finish
 # They say where and how often, not what, is computed. train.epochs is not among them: the learning rate of
 # every step follows from it.
 FREE_KEYS = {
-    "data.cache_dir", "data.workers", "train.checkpoint_every", "train.checkpoints_kept", "train.device",
-    "train.threads",
+    "data.cache_dir", "data.workers", "train.checkpoint_every", "train.checkpoints_kept", "train.compile",
+    "train.device", "train.threads",
 }  # fmt: skip
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt")
 
@@ -78,7 +78,7 @@ def resume(
                 "step": loop.steps,
                 "command": shlex.join(sys.argv),
                 "settings": list(overrides),
-                **{key: now[key] for key in ("device", "threads", "processes", "libraries")},
+                **{key: now[key] for key in ("device", "threads", "processes", "compiled", "libraries")},
             }
         )
         reporter.say(f"goes on from step {loop.steps} of {loop.total_steps}")
@@ -131,7 +131,7 @@ def _same_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def _warn_of_rounding(before: Mapping[str, Any], now: Mapping[str, Any], say: Callable[[str], None]) -> None:
-    pairs = {name: (before[name], now[name]) for name in ("device", "threads", "processes")}
+    pairs = {name: (before.get(name), now[name]) for name in ("device", "threads", "processes", "compiled")}
     for name, version in now["libraries"].items():
         pairs[name] = (before["libraries"].get(name), version)
     if changed := [f"{name} was {old}, is {new}" for name, (old, new) in pairs.items() if old != new]:
