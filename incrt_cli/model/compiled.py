@@ -77,13 +77,14 @@ class CompiledBlock:
         try:
             yield
         except _FAILURES as error:
-            lines = [line for line in str(error.__cause__ or error).splitlines() if line.strip()]
+            cause = getattr(error, "inner_exception", None) or error.__cause__ or error
+            said = str(cause).strip().split("\n")[0]
             raise UserError(
                 f"train.compile: torch.compile failed after {self.compilations} compilations "
-                f"({type(error).__name__}: {lines[0].strip() if lines else 'no reason given'}); "
-                "train.compile=false trains without it, a resumed run too"
+                f"({type(cause).__name__}: {said}); train.compile=false trains without it, a resumed run too"
             ) from error
 
     def _compile(self, graph: torch.fx.GraphModule, inputs: list[Tensor]) -> Callable[..., Any]:
+        made = cast(Callable[..., Any], compile_fx(graph, inputs))
         self.compilations += 1
-        return cast(Callable[..., Any], compile_fx(graph, inputs))
+        return made
