@@ -322,8 +322,11 @@ class TrainSection(Section):
     checkpoint_every: PositiveFloat | None = 1.0  # epochs, and the last step; None: when interrupted alone
     checkpoints_kept: Positive = 2  # the newest ones; each is about three times the model's size
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    # bfloat16: several times slower on a CPU without instructions for it
     precision: Literal["float32", "bfloat16"] = "float32"
     threads: Positive | None = None
+    # torch.compile of the layers' training steps; does not pay on a CPU, and dropout draws other numbers
+    compile: bool = False
     deterministic: bool = (
         False  # torch refuses operations whose result may differ from run to run; slower on CUDA
     )

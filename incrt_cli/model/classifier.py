@@ -81,6 +81,7 @@ class Classifier(nn.Module):
             torch.default_generator.manual_seed(seed)
             layer = self._layer(heads=1)
         layer.make_identity()
+        layer.compiled = self.attention_layers[-1].compiled
         self.layers.append(layer.to(self.readout.weight).train(self.training))
         return layer
 

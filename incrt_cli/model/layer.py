@@ -14,11 +14,13 @@ from incrt_cli.model.head_bank import HeadBank
 Observer = Callable[[Tensor, Tensor | None], None]
 Heads = Callable[[Tensor, Tensor | None], Tensor]  # from what they read and the mask to their sum
 Tap = Callable[[Heads, Tensor, Tensor | None], Tensor]
+Block = Callable[["Layer", Tensor, Tensor | None], tuple[Tensor, Tensor]]
 
 
 class Layer(nn.Module):
     """`observer`, when set, receives Z (B × n × d, what the heads read) and the mask of each forward pass;
-    `tap`, when set, computes the heads' output in the bank's stead.
+    `tap`, when set, computes the heads' output in the bank's stead; `compiled`, when set, stands for `block`
+    in training steps.
 
     With `recompute` the activations inside of the bank and of the feed-forward are not kept for backward,
     which computes them again. What observer and tap see lies outside of both, so neither is called twice.
@@ -45,15 +47,24 @@ class Layer(nn.Module):
         )
         self.observer: Observer | None = None
         self.tap: Tap | None = None
+        self.compiled: Block | None = None
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """B × n × d to B × n × d; `mask` B × n is True at real tokens, None where all are."""
-        z = self.norm(x)
+        if self.compiled is not None and self.tap is None and self.training and torch.is_grad_enabled():
+            x, z = self.compiled(self, x, mask)
+        else:
+            x, z = self.block(x, mask)
         if self.observer is not None:
             self.observer(z.detach(), mask)
+        return x
+
+    def block(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """What `forward` returns, and Z."""
+        z = self.norm(x)
         heads = self._heads(z, mask) if self.tap is None else self.tap(self._heads, z, mask)
         x = x + self.dropout(heads)
-        return x if self.ffn is None else x + self._pass(self.ffn, x)
+        return (x if self.ffn is None else x + self._pass(self.ffn, x)), z
 
     def _heads(self, z: Tensor, mask: Tensor | None) -> Tensor:
         return self._pass(self.bank, z, mask)

@@ -32,6 +32,7 @@ def origin_of(prepared: Prepared) -> dict[str, Any]:
         "device": str(prepared.device),
         "threads": torch.get_num_threads(),
         "processes": prepared.ranks.size,
+        "compiled": prepared.compiled is not None,
         "data_sha256": prepared.data_sha256,
         "parameters_start": count_parameters(prepared.model),
     }

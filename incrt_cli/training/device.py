@@ -57,7 +57,10 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
         mask = None
     if device.type == "cpu":
         return Batch(tokens, mask, labels)
-    return Batch(_move(tokens, device), None if mask is None else _move(mask, device), _move(labels, device))
+    with torch.cuda.device(device):  # which a thread does not inherit: pinning asks the current one
+        return Batch(
+            _move(tokens, device), None if mask is None else _move(mask, device), _move(labels, device)
+        )
 
 
 def _move(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -16,11 +17,12 @@ from incrt_cli.errors import DivergedError
 from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
+from incrt_cli.training.ahead import depth_for, made_ahead
 from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.course import Course, Happened, Snapshot, snapshot
 from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
-from incrt_cli.training.part import Part, add_up, parts_of
+from incrt_cli.training.part import Part, Reading, add_up, reading_of
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
 from incrt_cli.training.schedule import learning_rate, rate_shares
@@ -63,11 +65,15 @@ class Loop:
         """
         self._started = time.perf_counter() - self.course.seconds
         last = self.total_steps if until is None else until
-        with naming_step(lambda: f"step {self.steps} of {self.total_steps}"):
+        depth = depth_for(self._prepared.device)
+        with (
+            naming_step(lambda: f"step {self.steps} of {self.total_steps}"),
+            closing(made_ahead(self._read, range(self.steps, last), depth)) as readings,
+        ):
             if self.steps == 0:
                 self._evaluate(loss=float("nan"))
-            while self.steps < last:
-                self._step(*self.stream.rows(self.steps))
+            for reading in readings:
+                self._step(reading)
                 self.course.seconds = time.perf_counter() - self._started
                 after_step()
         return self.course.seconds
@@ -77,28 +83,33 @@ class Loop:
         """The model at the last evaluation whose loss was finite."""
         return self.course.last_good or snapshot(self.steps, self._prepared.model)
 
-    def _step(self, train: EncodedSplit, indices: np.ndarray) -> None:
+    def _read(self, step: int) -> Reading:
+        split, rows = self.stream.rows(step)
+        return reading_of(split, rows, self._ranks, self._settings.accumulate, self._prepared.device)
+
+    def _step(self, reading: Reading) -> None:
         if self.course.first_step_at is None:
             self.course.first_step_at = utc_now()
-        self.last_rows = train, indices
-        parts = parts_of(train, indices, self._ranks, self._settings.accumulate, self._prepared.device)
-        loss = self._update(parts)
+        self.last_rows = reading.split, reading.rows
+        loss, value = self._update(reading.parts)
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
-            losses = Losses(float(loss), lambda: self._probe(parts))
-            with enough_to_look(train.lengths, self._prepared.model, self._settings):
+            losses = Losses(value, lambda: self._probe(reading.parts))
+            with enough_to_look(reading.split.lengths, self._prepared.model, self._settings):
                 found = controller.check(self.steps, losses)
             self._record(*found)
         self.course.losses.append(loss)
-        self._reporter.step(self._status(float(loss)))
+        self._reporter.step(self._status(value))
         # At the shift too: what follows is held against the last moment before it.
         if self.steps % self._evaluate_every == 0 or self.steps in (self.stream.shift_step, self.total_steps):
             self._evaluate(float(torch.stack(self.course.losses).mean()))
             self.course.losses.clear()
 
-    def _update(self, parts: Sequence[Part]) -> torch.Tensor:
-        """One optimiser step; nothing is changed where the loss or a gradient is not finite."""
+    def _update(self, parts: Sequence[Part]) -> tuple[torch.Tensor, float]:
+        """One optimiser step, its loss on the device and here; where that or a gradient is not finite nothing
+        is changed.
+        """
         model, optimizer, controller = (
             self._prepared.model,
             self._prepared.optimizer,
@@ -113,18 +124,25 @@ class Loop:
         set_learning_rate(optimizer, self._rate())
         self._ranks.draw_own(self._prepared.config.seed, self.steps)
         optimizer.zero_grad(set_to_none=True)
-        loss = self._add_up(parts)
+        with self._compiling():
+            loss = self._add_up(parts)
         loss = self._ranks.add_gradients(loss, model)
         if controller is not None and observing:
             controller.fold()
             controller.observe(False)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip_norm)
-        if not torch.isfinite(loss) or not torch.isfinite(norm):
-            raise self._diverged(f"loss {float(loss):g}, gradient norm {float(norm):g}")
+        # The one place of a step where the CPU waits for the device.
+        value, size = torch.stack([loss, norm]).tolist()
+        if not math.isfinite(value) or not math.isfinite(size):
+            raise self._diverged(f"loss {value:g}, gradient norm {size:g}")
         optimizer.step()
         if controller is not None:
             controller.stepped()
-        return loss
+        return loss, value
+
+    def _compiling(self) -> AbstractContextManager[None]:
+        compiled = self._prepared.compiled
+        return nullcontext() if compiled is None else compiled.explained()
 
     def _diverged(self, found: str) -> DivergedError:
         return DivergedError(

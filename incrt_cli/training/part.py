@@ -30,6 +30,14 @@ class Part(NamedTuple):
     share: float
 
 
+class Reading(NamedTuple):
+    """What a step reads: `rows` of `split`, of which `parts` are this process's."""
+
+    split: EncodedSplit
+    rows: np.ndarray
+    parts: list[Part]
+
+
 def parts_of(
     train: EncodedSplit, rows: np.ndarray, ranks: Ranks, pieces: int, device: torch.device
 ) -> list[Part]:
@@ -40,6 +48,13 @@ def parts_of(
     own = ranks.own(rows)
     cut = np.array_split(own, min(pieces, len(own))) if len(own) else []
     return [Part(to_device(train.batch(piece), device), len(piece) / len(rows)) for piece in cut]
+
+
+def reading_of(
+    train: EncodedSplit, rows: np.ndarray, ranks: Ranks, pieces: int, device: torch.device
+) -> Reading:
+    """The step that reads `rows` of `train`; a function of its arguments alone, so any thread may call it."""
+    return Reading(train, rows, parts_of(train, rows, ranks, pieces, device))
 
 
 def loss_of(model: Classifier, part: Part, settings: TrainSection, device: torch.device) -> torch.Tensor:

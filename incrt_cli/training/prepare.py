@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from incrt_cli.training.optimizer import build_optimizer
 from incrt_cli.training.ranks import ALONE, Ranks
 from incrt_cli.training.room import require_room
 
+if TYPE_CHECKING:
+    from incrt_cli.model.compiled import CompiledBlock
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -44,6 +47,7 @@ class Prepared:
     growth_rows: EncodedSplit | None = None
     later: Task | None = None  # the task from data.shift.at on
     ranks: Ranks = ALONE
+    compiled: CompiledBlock | None = None  # what the layers' training steps go through
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -99,9 +103,18 @@ def prepare(
         depth = Depth(config.depth, batches) if config.depth.enabled else None
         controller = GrowthController(model, optimizer, config.gate, config.seed, rows, depth, ranks.peers)
         predictions = tuple(controller.calibrate(batches())) if calibrate else ()
+    compiled = _compiled(model) if config.train.compile else None
     return Prepared(
-        config, device, task, model, optimizer, controller, predictions, growth_rows, later, ranks
+        config, device, task, model, optimizer, controller, predictions, growth_rows, later, ranks, compiled
     )
+
+
+def _compiled(model: Classifier) -> CompiledBlock:
+    from incrt_cli.model.compiled import CompiledBlock  # seconds that other runs can do without
+
+    block = CompiledBlock()
+    block.install(model)
+    return block
 
 
 def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None]) -> None:

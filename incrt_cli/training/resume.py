@@ -30,7 +30,7 @@ from incrt_cli.training.run import Summarise, begin, finish
 # step follows from it.
 FREE_KEYS = {
     "data.cache_dir", "data.workers", "train.accumulate", "train.checkpoint_every", "train.checkpoints_kept",
-    "train.device", "train.recompute", "train.threads",
+    "train.compile", "train.device", "train.recompute", "train.threads",
 }  # fmt: skip
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt")
 
@@ -79,7 +79,7 @@ def resume(
                 "step": loop.steps,
                 "command": shlex.join(sys.argv),
                 "settings": list(overrides),
-                **{key: now[key] for key in ("device", "threads", "processes", "libraries")},
+                **{key: now[key] for key in ("device", "threads", "processes", "compiled", "libraries")},
             }
         )
         reporter.say(f"goes on from step {loop.steps} of {loop.total_steps}")
@@ -139,7 +139,7 @@ def _pieces(checkpoint: Checkpoint, config: Config) -> tuple[int, int]:
 def _warn_of_rounding(
     before: Mapping[str, Any], now: Mapping[str, Any], pieces: tuple[int, int], say: Callable[[str], None]
 ) -> None:
-    pairs = {name: (before[name], now[name]) for name in ("device", "threads", "processes")}
+    pairs = {name: (before[name], now[name]) for name in ("device", "threads", "processes", "compiled")}
     pairs["train.accumulate"] = pieces
     for name, version in now["libraries"].items():
         pairs[name] = (before["libraries"].get(name), version)

@@ -173,6 +173,9 @@ def _result(
         "steps_per_second": loop.steps / max(seconds, 1e-9),
         "permuted_labels": config.data.permute_labels,
         "growing": config.gate.enabled,
+        "compiled": prepared.compiled is not None,
+        # Of this process: a resumed run compiles anew what it needs.
+        "recompilations": None if prepared.compiled is None else max(prepared.compiled.compilations - 1, 0),
         **_shift(prepared, loop, tested),
         **_growth(prepared, loop),
     }
