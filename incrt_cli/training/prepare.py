@@ -31,6 +31,7 @@ from incrt_cli.training.room import require_room
 class Prepared:
     """A model ready for its first step; `controller` and `predictions` are absent for a static model.
 
+    `built_optimizer` is absent where nothing will be trained.
     `growth_rows`: the training rows while growth lasts, without those reserved for a gate that asks the task.
     """
 
@@ -38,12 +39,18 @@ class Prepared:
     device: torch.device
     task: Task
     model: Classifier
-    optimizer: torch.optim.Optimizer
+    built_optimizer: torch.optim.Optimizer | None
     controller: GrowthController | None
     predictions: tuple[HeadPrediction, ...]
     growth_rows: EncodedSplit | None = None
     later: Task | None = None  # the task from data.shift.at on
     ranks: Ranks = ALONE
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Of a model that will be trained."""
+        assert self.built_optimizer is not None
+        return self.built_optimizer
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -62,11 +69,16 @@ class Prepared:
 
 
 def prepare(
-    config: Config, say: Callable[[str], None], calibrate: bool = True, ranks: Ranks = ALONE
+    config: Config,
+    say: Callable[[str], None],
+    calibrate: bool = True,
+    ranks: Ranks = ALONE,
+    trains: bool = True,
 ) -> Prepared:
     """Build the task and the model, and predict the head counts. Raises UserError for unusable input.
 
-    Without `calibrate` there are no predictions, and the gates' state is yet to be loaded.
+    Without `calibrate` there are no predictions, and the gates' state is yet to be loaded. Without `trains`
+    there is no optimizer, the first of which costs two seconds: it imports torch's compiler.
     """
     require_room(config)
     device = set_up_process(config.train, config.seed, ranks.local if ranks.size > 1 else None)
@@ -81,7 +93,7 @@ def prepare(
     model = build_model(config, task).to(device)
     if config.conditioning.method != "none" and calibrate:
         _warn_of_saturation(model, task, say)
-    optimizer = build_optimizer(model, config.train)
+    optimizer = build_optimizer(model, config.train) if trains else None
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
     growth_rows: EncodedSplit | None = None
