@@ -14,7 +14,7 @@ from incrt_cli.config.schema import ComposeData, DialData, FastaData, TextData
 from incrt_cli.data.split import count_duplicates, permuted, require_filled
 from incrt_cli.data.summary import class_counts, lengths_of
 from incrt_cli.data.task import SPLITS, EncodedSplit, Task
-from incrt_cli.data.token_rows import TokenRows
+from incrt_cli.data.token_rows import TokenRows, numbers_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -30,8 +30,7 @@ class Columns:
 
 
 def _column(rows: pa.Table, name: str) -> Ints:
-    # Chunk by chunk: pyarrow would import pandas to turn a whole column into a vector.
-    chunks = (chunk.to_numpy() for chunk in rows.column(name).chunks)
+    chunks = (numbers_of(chunk) for chunk in rows.column(name).chunks)
     return np.concatenate([np.empty(0, dtype=np.int64), *chunks])
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from incrt_cli.data.encoding import FIRST_MUTATION
 from incrt_cli.data.task import UNKNOWN
+from incrt_cli.data.token_rows import numbers_of
 
 Ints = npt.NDArray[np.int64]
 _KEY_SEED = 0
@@ -76,6 +77,6 @@ def _chunks(rows: pa.Table) -> Iterator[tuple[npt.NDArray[np.int32], Ints, int]]
     """Of each chunk of the file: all its tokens, where each row's begin and end, its first row's number."""
     first = 0
     for chunk in rows.column("tokens").chunks:
-        offsets = chunk.offsets.to_numpy().astype(np.int64)
-        yield chunk.flatten().to_numpy(zero_copy_only=False), offsets - offsets[0], first
+        offsets = numbers_of(chunk.offsets).astype(np.int64)
+        yield numbers_of(chunk.flatten()), offsets - offsets[0], first
         first += len(chunk)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 Ints = npt.NDArray[np.integer]
+
+
+def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
+    """The numbers of `array` (no nulls), where they lie: its own `to_numpy` imports pandas, half a second."""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    if not len(array):
+        return np.empty(0, dtype=kind)
+    return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
 
 
 class TokenRows:
@@ -20,8 +29,8 @@ class TokenRows:
     def __init__(self, column: pa.ChunkedArray) -> None:
         chunks = column.chunks
         # Views of the file: a chunk's offsets count from the start of its values, sliced or not.
-        self._values = [chunk.values.to_numpy() for chunk in chunks]
-        offsets = [chunk.offsets.to_numpy() for chunk in chunks]
+        self._values = [numbers_of(chunk.values) for chunk in chunks]
+        offsets = [numbers_of(chunk.offsets) for chunk in chunks]
         nothing = np.empty(0, dtype=np.int32)
         self._starts = np.concatenate([nothing, *(found[:-1] for found in offsets)])
         self._lengths = np.concatenate([nothing, *(np.diff(found) for found in offsets)])
