@@ -104,8 +104,8 @@ class GrowthController:
         ]
 
     def observes(self, step: int) -> bool:
-        """Is C updated at `step`?"""
-        return step % self._settings.observe_every == 0
+        """Is C updated at `step`? A gate that asks the task has no use for it after calibration."""
+        return self._task_probe is None and step % self._settings.observe_every == 0
 
     def observe(self, on: bool) -> None:
         """Let the next forward passes add to C, or no longer."""
@@ -117,17 +117,22 @@ class GrowthController:
         for site in self._sites:
             site.moment.fold()
 
-    def stepped(self) -> None:
-        """The optimiser has taken a step."""
+    def stepped(self, step: int) -> None:
+        """The optimiser has taken step number `step`."""
         if self._task_probe is not None:
-            self._task_probe.stepped()
+            self._task_probe.stepped(self._next_look(step - 1) - step)
 
     def checks(self, step: int) -> bool:
-        """Is `step` one to look at? A gate that asks the task has a clock of its own besides."""
-        return step > 0 and (step % self._settings.check_every == 0 or self._asks(step))
+        """Is `step` one to look at?"""
+        return step > 0 and self._next_look(step - 1) <= step
 
-    def _asks(self, step: int) -> bool:
-        return self._task_probe is not None and step % interval(self._settings.settle) == 0
+    def _next_look(self, step: int) -> int:
+        """The first one after `step`. What rules on depth counts looks at the task, so their pace is even."""
+        looks = [site.gate.next_look(step) for site in self._sites]
+        if self._task_probe is not None and self._depth_rule is not None:
+            unit = interval(self._settings.settle)
+            looks.append((step // unit + 1) * unit)
+        return min(looks)
 
     def check(self, step: int, probe: Probe) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer, and at most one layer on top."""
@@ -135,7 +140,7 @@ class GrowthController:
         checks: list[Check] = []
         events: list[Event] = []
         if self._task_probe is not None:
-            self._task_probe.look(step, search=self._asks(step))
+            self._task_probe.look(step)
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))

@@ -39,6 +39,7 @@ def run_row(run: Run) -> Row:
         "parameters": number(result, "parameters"),
         "steps": number(result, "steps"),
         "seconds": number(result, "seconds"),
+        "padding": number(result, "padding"),
         "sufficient": flag(result, "sufficient"),
         "minimal": flag(result, "minimal"),
         "test_records": records,

@@ -116,7 +116,7 @@ class Loop:
             raise self._diverged(f"loss {float(loss):g}, gradient norm {float(norm):g}")
         optimizer.step()
         if controller is not None:
-            controller.stepped()
+            controller.stepped(self.steps + 1)
         return loss
 
     def _diverged(self, found: str) -> DivergedError:

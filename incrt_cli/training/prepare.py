@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from incrt_cli.config.schema import ConditioningSection, Config
-from incrt_cli.data.batches import epoch_batches, sequential_batches
+from incrt_cli.data.batches import epoch_batches, padding_share
 from incrt_cli.data.build import build_task
 from incrt_cli.data.shift import build_later
 from incrt_cli.data.task import Batch, EncodedSplit, Task
@@ -18,12 +17,12 @@ from incrt_cli.errors import UserError
 from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import Depth, GrowthController
-from incrt_cli.growth.probe import Draw, Rows
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.training.conditioning import sample, saturated_layers
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
 from incrt_cli.training.ranks import ALONE, Ranks
+from incrt_cli.training.reserved import drawer, set_apart
 from incrt_cli.training.room import require_room
 
 
@@ -56,6 +55,14 @@ class Prepared:
     def tasks(self) -> tuple[Task, ...]:
         """The task, and behind it that after the shift where there is one."""
         return (self.task,) if self.later is None else (self.task, self.later)
+
+    @property
+    def padding(self) -> float:
+        """Share of the positions of the first epoch's training batches that hold no token."""
+        lengths = self.task.splits["train"].lengths
+        return padding_share(
+            lengths, epoch_batches(lengths, self.config.train.batch_size, self.config.seed, 0)
+        )
 
     @property
     def data_sha256(self) -> dict[str, str]:
@@ -101,7 +108,6 @@ def prepare(
         rows = None
         if config.gate.variant == "significance":
             growth_rows, judges = set_apart(task.splits["train"], config.gate.probe_rows, config.seed)
-            _require_judges(judges, len(task.splits["train"]))
             rows = drawer(growth_rows, judges, config, device)
         read = task.splits["train"] if growth_rows is None else growth_rows
 
@@ -124,40 +130,6 @@ def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None
             f"{100 * share:.2g} % of ln n: nearly every token reads one token alone); leave q and k out of "
             "conditioning.targets, or lower conditioning.strength"
         )
-
-
-def set_apart(train: EncodedSplit, rows: int, seed: int) -> tuple[EncodedSplit, EncodedSplit]:
-    """`train` without some records, and those: about `rows` rows, windows of a record together."""
-    records = np.unique(train.records)
-    count = min(round(len(records) * rows / len(train)), len(records) // 5)
-    chosen = np.random.default_rng([seed, 1]).permutation(records)[:count]
-    held = np.isin(train.records, chosen)
-    return train.subset(np.flatnonzero(~held)), train.subset(np.flatnonzero(held))
-
-
-def _require_judges(judges: EncodedSplit, rows: int) -> None:
-    # One record has no spread, so no direction could be held against it.
-    if len(np.unique(judges.records)) < 2:
-        raise UserError(
-            "gate.variant: significance reserves gate.probe_rows of the training rows, and at most a fifth "
-            f"of the records: of {rows:,} that leaves fewer than 2 records to judge by; give more data or "
-            "raise gate.probe_rows, or take gate.variant=paper"
-        )
-
-
-def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: torch.device) -> Rows:
-    """Training rows drawn anew for each look, as a function of seed and step, and all of `judges`."""
-
-    def batches(split: EncodedSplit, rows: np.ndarray) -> Iterator[Batch]:
-        for part in sequential_batches(split.lengths[rows], 4 * config.train.batch_size):
-            yield to_device(split.batch(rows[part]), device)
-
-    def draw(step: int) -> Draw:
-        order = np.random.default_rng([config.seed, 2, step]).permutation(len(train))
-        search = order[: config.gate.search_rows]
-        return Draw(batches(train, search), batches(judges, np.arange(len(judges))))
-
-    return draw
 
 
 def build_model(config: Config, task: Task) -> Classifier:
