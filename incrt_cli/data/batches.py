@@ -37,7 +37,7 @@ def sequential_batches(lengths: Ints, batch_size: int) -> list[Ints]:
 def padding_share(lengths: Ints, batches: Sequence[Ints]) -> float:
     """Share of the positions of `batches` that hold no token: 1 − Σ lengths / Σ rows · longest row."""
     positions = sum(len(rows) * int(lengths[rows].max()) for rows in batches)
-    return 1.0 - sum(int(lengths[rows].sum()) for rows in batches) / max(positions, 1)
+    return 1.0 - sum(int(lengths[rows].sum()) for rows in batches) / positions if positions else 0.0
 
 
 def batches_within(lengths: Ints, positions: int) -> list[Ints]:

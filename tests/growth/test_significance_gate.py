@@ -101,15 +101,13 @@ def test_where_demand_is_not_yet_significant_on_average_the_next_look_comes_soon
 
 
 def test_after_a_pause_one_look_is_not_enough_for_a_birth(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = iter([0.0, 0.0, 4.0, 4.0])  # t, at steps 10, 20, 30 and, soon after a yes, at 40
-
     def search(gate: SignificanceGate, capture: Capture, step: int) -> Evidence:
-        t = next(found)
+        t = 4.0 if step >= 270 else 0.0
         return Evidence(t, 1.0, t)
 
-    bench = Bench(settle=10)
     monkeypatch.setattr(SignificanceGate, "_search", search)
-    assert [event.step for event in bench.run(40, every=1)] == [40]
+    # Looks come at 220, at 270, and, since that one said yes, at 280.
+    assert [event.step for event in Bench(settle=20).run(290, every=1)] == [280]
 
 
 def test_the_law_predicts_here_as_for_the_gate_of_the_paper() -> None:
