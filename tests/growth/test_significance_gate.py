@@ -105,9 +105,10 @@ def test_after_a_pause_one_look_is_not_enough_for_a_birth(monkeypatch: pytest.Mo
         t = 4.0 if step >= 270 else 0.0
         return Evidence(t, 1.0, t)
 
+    bench = Bench(settle=20)
     monkeypatch.setattr(SignificanceGate, "_search", search)
     # Looks come at 220, at 270, and, since that one said yes, at 280.
-    assert [event.step for event in Bench(settle=20).run(290, every=1)] == [280]
+    assert [event.step for event in bench.run(290, every=1)] == [280]
 
 
 def test_the_law_predicts_here_as_for_the_gate_of_the_paper() -> None:
