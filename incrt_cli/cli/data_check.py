@@ -72,6 +72,7 @@ def _estimate(config: Config, task: Task | None, problems: list[str]) -> CostEst
 def _lines(problems: list[str], warnings: list[str], cost: CostEstimate | None) -> list[str]:
     lines = [f"PROBLEM: {text}" for text in problems] + [f"warning: {text}" for text in warnings]
     if cost is not None:
+        lines.append(f"padding: {cost.padding:.1%} of the positions of training batches")
         for step in cost.costs:
             total = step.seconds * cost.steps
             lines.append(
@@ -103,7 +104,11 @@ def _as_json(
 ) -> dict[str, Any]:
     estimate = None
     if cost is not None:
-        estimate = {"steps": cost.steps, "step_costs": [dict(vars(step)) for step in cost.costs]}
+        estimate = {
+            "steps": cost.steps,
+            "padding": cost.padding,
+            "step_costs": [dict(vars(step)) for step in cost.costs],
+        }
     return {
         "problems": problems,
         "warnings": warnings,

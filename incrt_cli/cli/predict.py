@@ -108,7 +108,7 @@ def _of_config(path: Path, overrides: list[str], quiet: bool) -> dict[str, Any]:
     from incrt_cli.training.prepare import prediction_json, prepare
 
     config = load_config(path, overrides)
-    prepared = prepare(config, (lambda _: None) if quiet else print)
+    prepared = prepare(config, (lambda _: None) if quiet else print, trains=False)
     return prediction_json(prepared.predictions)
 
 

@@ -163,9 +163,10 @@ def _dry_run(config: Config) -> None:
     from incrt_cli.training.prepare import prediction_json, prepare
 
     print(dump_config(config))
-    prepared = prepare(config, print)
+    prepared = prepare(config, print, trains=False)
     show_tables(prediction_tables(prediction_json(prepared.predictions)))
-    print(f"\nparameters at 1 head a layer: {prepared.parameters_at(config.model.layers):,}")
+    print(f"\npadding: {prepared.padding:.1%} of the positions of training batches")
+    print(f"parameters at 1 head a layer: {prepared.parameters_at(config.model.layers):,}")
     if prepared.predictions:
         bound = sum(prediction.k_bound for prediction in prepared.predictions)
         print(f"parameters at k_bound = {bound} heads: {prepared.parameters_at(bound):,}")

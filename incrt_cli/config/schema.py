@@ -274,8 +274,8 @@ class GateSection(Section):
     attribution: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     operator: bool = False  # fold G = I + g u+u+' - (1-g) u-u-' into a newborn's queries and keys
     birth_norm: PositiveFloat = 0.1  # Frobenius norm of a newborn's form M; notebook has its own
-    check_every: Positive = 20  # steps
-    observe_every: Positive = 2  # steps between updates of C
+    check_every: Positive = 20  # steps; of paper and notebook
+    observe_every: Positive = 2  # steps between updates of C; of paper and notebook
     dwell: Positive = 1  # checks between two births in a layer
     decay: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.98
     tracker: Literal["online", "exact"] = "online"
@@ -290,9 +290,9 @@ class GateSection(Section):
     # significance alone: what a head that does not exist yet could do for rows that are not trained on
     probe_rows: Positive = 1024  # reserved while growth lasts, at most a fifth of the training records
     until: Annotated[float, Field(gt=0.0, le=1.0)] = 0.6  # of all steps: growth lasts so long
-    search_rows: Annotated[int, Field(ge=2)] = 1024  # training rows that propose a direction at a decision
+    search_rows: Annotated[int, Field(ge=2)] = 1024  # training rows that propose a direction
     critical_t: PositiveFloat = 2.5
-    settle: Positive = 100  # steps that a newborn has at least; decisions are half as far apart
+    settle: Positive = 100  # steps that a newborn has at least; looks are half as far apart, or further
     solved: Fraction = 0.05  # of the loss before the first step: below, nothing is asked for any more
     progress: Fraction = 0.2  # the newest head has learnt when `settle` steps took less than this of the loss
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import datasets
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from incrt_cli.config.schema import ComposeData, DialData, FastaData, TextData
 from incrt_cli.data.split import count_duplicates, permuted, require_filled
 from incrt_cli.data.summary import class_counts, lengths_of
 from incrt_cli.data.task import SPLITS, EncodedSplit, Task
+from incrt_cli.data.token_rows import TokenRows, numbers_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,15 +22,16 @@ Ints = npt.NDArray[np.int64]
 class Columns:
     """The small columns of encoded rows as vectors (int64); `first` is each record's first row."""
 
-    def __init__(self, rows: datasets.Dataset) -> None:
+    def __init__(self, rows: pa.Table) -> None:
         self.label, self.record, self.digest = (_column(rows, name) for name in ("label", "record", "digest"))
         self.key, self.unknown, self.length = (_column(rows, name) for name in ("key", "unknown", "length"))
         self.split = _column(rows, "split")
         _, self.first, self.of_row = np.unique(self.record, return_index=True, return_inverse=True)
 
 
-def _column(rows: datasets.Dataset, name: str) -> Ints:
-    return np.asarray(rows.data.column(name), dtype=np.int64)
+def _column(rows: pa.Table, name: str) -> Ints:
+    chunks = (numbers_of(chunk) for chunk in rows.column(name).chunks)
+    return np.concatenate([np.empty(0, dtype=np.int64), *chunks])
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Parts:
     `account` holds the kind's own keys of the summary; `lookup` is `EncodedSplit`'s.
     """
 
-    rows: datasets.Dataset
+    rows: pa.Table
     columns: Columns
     labels: Ints
     split: Ints
@@ -58,7 +60,8 @@ def assemble(parts: Parts, data: FastaData | TextData | DialData | ComposeData, 
     asked = {"train": 1.0, "validation": data.validation_fraction, "test": data.test_fraction}
     require_filled({part: size for part, size in sizes.items() if asked[part]})
     labels = permuted(parts.labels, parts.split, data.split_seed) if data.permute_labels else parts.labels
-    splits = {part: _split(parts, labels, number) for number, part in enumerate(SPLITS)}
+    tokens = TokenRows(parts.rows.column("tokens"))
+    splits = {part: _split(parts, tokens, labels, number) for number, part in enumerate(SPLITS)}
     duplicates = count_duplicates(parts.columns.digest[parts.columns.first][used], parts.labels[used])
     summary = {
         **parts.account,
@@ -89,10 +92,10 @@ def _rows_of(parts: Parts, number: int) -> Ints:
     return np.flatnonzero(parts.split[parts.columns.of_row] == number)
 
 
-def _split(parts: Parts, labels: Ints, number: int) -> EncodedSplit:
+def _split(parts: Parts, tokens: TokenRows, labels: Ints, number: int) -> EncodedSplit:
     rows, columns = _rows_of(parts, number), parts.columns
     return EncodedSplit(
-        tokens=parts.rows.select_columns(["tokens"]).select(rows),
+        tokens=tokens.select(rows),
         lengths=columns.length[rows],
         labels=labels[columns.of_row[rows]],
         records=columns.record[rows],

@@ -16,7 +16,6 @@ from incrt_cli.data.genomes import encode_genomes
 from incrt_cli.data.summary import lost, summary_lines
 from incrt_cli.data.synthetic import cached_population
 from incrt_cli.data.task import Task
-from incrt_cli.data.text import encode_texts
 
 Say = Callable[[str], None]
 
@@ -54,6 +53,8 @@ def _where(entry: Entry) -> str:
 
 
 def _text_parts(data: TextData, say: Say) -> Parts:
+    from incrt_cli.data.text import encode_texts  # pandas, which no other kind of data needs
+
     encoded = encode_texts(data, say)
     say(_where(encoded.entry))
     account, columns = encoded.entry.account, Columns(encoded.entry.rows)

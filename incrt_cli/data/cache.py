@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import datasets
+import pyarrow as pa
 import xxhash
 
-from incrt_cli.data.rows import RowWriter
+from incrt_cli.data.rows import RowWriter, read_rows
 from incrt_cli.errors import UserError
 from incrt_cli.files.folders import atomic_folder
 
@@ -25,10 +25,10 @@ _ROWS, _ACCOUNT = "rows.arrow", "account.json"
 
 
 class Entry(NamedTuple):
-    """`rows`: the memory-mapped dataset (columns as `RowWriter` has them); `reused`: it was there before."""
+    """`rows`: the memory-mapped table (columns as `RowWriter` has them); `reused`: it was there before."""
 
     home: Path
-    rows: datasets.Dataset
+    rows: pa.Table
     account: dict[str, Any]
     reused: bool
 
@@ -72,14 +72,13 @@ def get_or_make(
     return Entry(home, *made, reused=False)
 
 
-def _open(home: Path, verify: bool = True) -> tuple[datasets.Dataset, dict[str, Any]] | None:
+def _open(home: Path, verify: bool = True) -> tuple[pa.Table, dict[str, Any]] | None:
     """The entry, or None when it is absent or damaged."""
     try:
         content = json.loads((home / _ACCOUNT).read_text(encoding="utf-8"))
         if verify and _checksum(home / _ROWS) != content["rows_xxh3"]:
             return None
-        # from_file maps the file into memory; it copies nothing and asks no network.
-        return datasets.Dataset.from_file(str(home / _ROWS)), content["account"]
+        return read_rows(home / _ROWS), content["account"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

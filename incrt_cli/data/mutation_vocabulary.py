@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import datasets
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from incrt_cli.data.encoding import FIRST_MUTATION
 from incrt_cli.data.task import UNKNOWN
+from incrt_cli.data.token_rows import numbers_of
 
 Ints = npt.NDArray[np.int64]
 _KEY_SEED = 0
@@ -36,7 +37,7 @@ class MutationVocabulary(NamedTuple):
 
 
 def learn(
-    rows: datasets.Dataset, training: npt.NDArray[np.bool_], mutations: Sequence[str], minimum: int
+    rows: pa.Table, training: npt.NDArray[np.bool_], mutations: Sequence[str], minimum: int
 ) -> MutationVocabulary:
     """`training` marks the rows (N) to learn from; mutations of fewer than `minimum` of them are unknown."""
     counts = np.zeros(FIRST_MUTATION + len(mutations), dtype=np.int64)
@@ -51,7 +52,7 @@ def learn(
     return MutationVocabulary(lookup, names, *_row_facts(rows, lookup))
 
 
-def _row_facts(rows: datasets.Dataset, lookup: npt.NDArray[np.int32]) -> tuple[Ints, Ints]:
+def _row_facts(rows: pa.Table, lookup: npt.NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Unknown tokens and a 64-bit key of each row.
 
     Mutations are in the order of their positions, so a sum of random values tells rows apart as well as
@@ -72,10 +73,10 @@ def _joined(parts: list[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
-def _chunks(rows: datasets.Dataset) -> Iterator[tuple[npt.NDArray[np.int32], Ints, int]]:
+def _chunks(rows: pa.Table) -> Iterator[tuple[npt.NDArray[np.int32], Ints, int]]:
     """Of each chunk of the file: all its tokens, where each row's begin and end, its first row's number."""
     first = 0
-    for chunk in rows.data.column("tokens").chunks:
-        offsets = chunk.offsets.to_numpy().astype(np.int64)
-        yield chunk.flatten().to_numpy(zero_copy_only=False), offsets - offsets[0], first
+    for chunk in rows.column("tokens").chunks:
+        offsets = numbers_of(chunk.offsets).astype(np.int64)
+        yield numbers_of(chunk.flatten()), offsets - offsets[0], first
         first += len(chunk)

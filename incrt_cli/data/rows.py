@@ -25,6 +25,15 @@ def digest(content: bytes) -> int:
     return int.from_bytes(xxhash.xxh3_64_digest(content), "little", signed=True)
 
 
+def read_rows(path: Path) -> pa.Table:
+    """The table that a `RowWriter` wrote: mapped into memory, nothing of it copied.
+
+    Raises OSError or ValueError (pyarrow's) where it is no such file.
+    """
+    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+        return stream.read_all()
+
+
 class RowWriter:
     """Writes rows: `tokens`, `label` (a code), `record` (windows of one record share it), `digest`
     (of the record as read), `key` (of the tokens), `unknown` (tokens that are 1) and `split`

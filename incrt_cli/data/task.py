@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from incrt_cli.data.token_rows import TokenRows
 from incrt_cli.sequences import kmer
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class EncodedSplit:
     `lookup` turns stored codes into tokens, where they are not the tokens already.
     """
 
-    tokens: Any  # datasets.Dataset with a column "tokens"
+    tokens: TokenRows
     lengths: np.ndarray
     labels: np.ndarray
     records: np.ndarray
@@ -51,10 +52,6 @@ class EncodedSplit:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def __post_init__(self) -> None:
-        # Arrow tables, not lists of Python integers, come out of the dataset from here on.
-        object.__setattr__(self, "tokens", self.tokens.with_format("arrow"))
 
     def subset(self, rows: np.ndarray) -> EncodedSplit:
         """`rows` of this split, in that order."""
@@ -66,11 +63,9 @@ class EncodedSplit:
         import torch  # seconds that reading and checking data can do without
 
         chosen = np.asarray(indices, dtype=np.int64)
-        column = self.tokens[chosen.tolist()]["tokens"].combine_chunks()
-        lengths = self.lengths[chosen]
+        stored, lengths = self.tokens.gather(chosen)
         mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
         tokens = np.full(mask.shape, PAD, dtype=np.int64)
-        stored = column.flatten().to_numpy(zero_copy_only=False)
         tokens[mask] = stored if self.lookup is None else self.lookup[stored]
         labels = torch.from_numpy(self.labels[chosen])
         return Batch(torch.from_numpy(tokens), torch.from_numpy(mask), labels)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import datasets
 import pandas as pd
 import pyarrow as pa
 
@@ -139,6 +138,8 @@ def read_hub(hub: str) -> dict[str, Part]:
 
     Raises UserError when the Hub cannot be reached or has no such dataset.
     """
+    import datasets  # takes a second to import, and files need none of it
+
     repo, _, config = hub.partition(":")
     datasets.disable_progress_bars()
     try:

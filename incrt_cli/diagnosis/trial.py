@@ -24,7 +24,7 @@ from incrt_cli.errors import UserError
 from incrt_cli.growth.birth import newborn_head
 from incrt_cli.model.layer import Layer
 from incrt_cli.training.device import to_device
-from incrt_cli.training.prepare import set_apart
+from incrt_cli.training.reserved import set_apart
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -16,15 +16,16 @@ vanishes on their own directions (Dᵀ W_Q = D W_K = 0) whether or not another h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 class View(NamedTuple):
-    """A layer's sequences: `z` and `pull` B × n × d, zero at padding; `lengths` B."""
+    """A layer's N sequences, one behind the other: `z` and `pull` T × d, the tokens of all; `lengths` N."""
 
     z: Tensor
     pull: Tensor
@@ -55,85 +56,109 @@ def evidence(figures: Tensor) -> Evidence:
     return Evidence(mean, 0.0, 0.0 if mean == 0.0 else float("inf") * mean)
 
 
-def outside(views: Sequence[View], basis: Tensor) -> list[View]:
-    """The views with what queries and keys read projected out of `basis` Q (d × r)."""
-    basis = basis.to(views[0].z)
-    return [view._replace(z=view.z - view.z @ basis @ basis.T) for view in views]
+def packed(z: Tensor, pull: Tensor, mask: Tensor | None) -> View:
+    """The real tokens of B × n × d; `mask` B × n is True at them, None where all are."""
+    if mask is None:
+        lengths = torch.full((len(z),), z.shape[1], device=z.device)
+        return View(z.flatten(0, 1), pull.flatten(0, 1), lengths)
+    return View(z[mask], pull[mask], mask.sum(dim=1))
+
+
+def joined(views: Sequence[View]) -> View:
+    """All their sequences in one."""
+    return View(*(torch.cat(parts) for parts in zip(*views, strict=True)))
+
+
+def outside(view: View, basis: Tensor) -> View:
+    """The view with what queries and keys read projected out of `basis` Q (d × r)."""
+    if not basis.shape[1]:
+        return view
+    basis = basis.to(view.z)
+    return view._replace(z=view.z - view.z @ basis @ basis.T)
 
 
 def propose(
-    views: Sequence[View], starts: int, rounds: int, generator: torch.Generator, warm: Direction | None = None
+    view: View, starts: int, rounds: int, generator: torch.Generator, warm: Direction | None = None
 ) -> Direction:
-    """The surest direction (d × 1) of those that alternating power iterations reach from `starts` random ones
-    and from `warm` (d × 1).
+    """The surest direction (d × 1) of those that alternating power iterations reach from `starts` places:
+    `warm` (d × 1) where it is given, and random ones.
     """
-    first = views[0].z
-    shape = (first.shape[-1], starts)
-    parts = [_unit(torch.randn(shape, generator=generator).to(first)) for _ in range(3)]
+    shape = (view.z.shape[-1], starts if warm is None else starts - 1)
+    parts = [_unit(torch.randn(shape, generator=generator).to(view.z)) for _ in range(3)]
     if warm is not None:
         parts = [torch.cat([old, new], dim=1) for old, new in zip(warm, parts, strict=True)]
-    direction = Direction(*parts)
+    climb = _Climb(view, Direction(*parts))
     for _ in range(rounds):
-        direction = _climb(views, direction)
-    alpha, beta = scores(views, direction)
-    figures = alpha * (beta - beta.mean(dim=0))
+        climb.round()
+    figures = _alpha(view, climb.pulls, climb.queries) * _centred(_spread(view, climb.keys)[0])
     # The surest of the maxima and not the steepest: a few sequences with much pull can make a steep one.
     certainty = figures.mean(dim=0) / figures.std(dim=0)
     best = int(certainty.abs().argmax())
     sign = -1.0 if certainty[best] < 0.0 else 1.0
-    query, key, output = (part[:, [best]] for part in direction)
+    query, key, output = (part[:, [best]] for part in climb.direction)
     return Direction(query, key, sign * output)
 
 
-def scores(views: Sequence[View], direction: Direction) -> tuple[Tensor, Tensor]:
+def scores(view: View, direction: Direction) -> tuple[Tensor, Tensor]:
     """α and b of every sequence (N × S each)."""
-    alphas, betas = [], []
-    for view in views:
-        alphas.append(((view.pull @ direction.output) * (view.z @ direction.query)).sum(dim=1))
-        along = view.z @ direction.key
-        lengths = view.lengths[:, None]
-        betas.append(along.square().sum(dim=1) / lengths - (along.sum(dim=1) / lengths).square())
-    return torch.cat(alphas), torch.cat(betas)
+    alpha = _alpha(view, view.pull @ direction.output, view.z @ direction.query)
+    return alpha, _spread(view, view.z @ direction.key)[0]
 
 
-def judge(views: Sequence[View], direction: Direction) -> Evidence:
+def judge(view: View, direction: Direction) -> Evidence:
     """Is the rate of one `direction`, proposed elsewhere, above zero on these sequences?"""
-    alpha, beta = scores(views, direction)
-    return evidence((alpha * (beta - beta.mean(dim=0)))[:, 0].double())
+    alpha, beta = scores(view, direction)
+    return evidence((alpha * _centred(beta))[:, 0].double())
 
 
-def _climb(views: Sequence[View], direction: Direction) -> Direction:
-    """One round: each of u, o, w to the gradient of q with the others fixed, at unit length."""
-    query, key, output = direction
-    beta = _centred(scores(views, direction)[1], views)
-    pairs = list(zip(views, beta, strict=True))
-    query = _unit(_total(_weighted(v.z, v.pull @ output, b) for v, b in pairs))
-    output = _unit(_total(_weighted(v.pull, v.z @ query, b) for v, b in pairs))
-    alpha = _centred(scores(views, Direction(query, key, output))[0], views)
-    key = _unit(_total(_covariance(v, key, a) for v, a in zip(views, alpha, strict=True)))
-    return Direction(query, key, output)
+class _Climb:
+    """Directions on their way up q, with the tokens along each: `queries`, `keys` and `pulls` T × S."""
+
+    def __init__(self, view: View, start: Direction) -> None:
+        self._view, self.direction = view, start
+        self.keys, self.pulls = view.z @ start.key, view.pull @ start.output
+        self.queries = torch.empty(0)
+        self._places = torch.repeat_interleave(view.lengths)  # each token's sequence
+
+    def round(self) -> None:
+        """Each of u, o, w to the gradient of q with the others fixed, at unit length."""
+        view = self._view
+        spread, mean = _spread(view, self.keys)
+        weight = self._of_tokens(_centred(spread))
+        query = _unit(view.z.T @ (self.pulls * weight))
+        self.queries = view.z @ query
+        output = _unit(view.pull.T @ (self.queries * weight))
+        self.pulls = view.pull @ output
+        weight = _centred(_alpha(view, self.pulls, self.queries)) / view.lengths[:, None]
+        # Σ over sequences of weight · C w.
+        key = _unit(view.z.T @ ((self.keys - self._of_tokens(mean)) * self._of_tokens(weight)))
+        self.keys = view.z @ key
+        self.direction = Direction(query, key, output)
+
+    def _of_tokens(self, figures: Tensor) -> Tensor:
+        return figures.index_select(0, self._places)
 
 
-def _centred(figures: Tensor, views: Sequence[View]) -> Sequence[Tensor]:
-    return torch.split(figures - figures.mean(dim=0), [len(view.lengths) for view in views])
+def _alpha(view: View, pulls: Tensor, queries: Tensor) -> Tensor:
+    return _sums(pulls * queries, view.lengths)
 
 
-def _total(terms: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(terms)).sum(dim=0)
+def _spread(view: View, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """b = wᵀ C w of every sequence, and the mean of w·z over its tokens (N × S each)."""
+    lengths = view.lengths[:, None]
+    mean = _sums(keys, view.lengths) / lengths
+    return _sums(keys.square(), view.lengths) / lengths - mean.square(), mean
 
 
-def _weighted(tokens: Tensor, along: Tensor, weight: Tensor) -> Tensor:
-    """Σ over sequences of weight Σ_a token_a along_a: d × S."""
-    return tokens.flatten(0, 1).T @ (along * weight[:, None, :]).flatten(0, 1)
+def _sums(tokens: Tensor, lengths: Tensor) -> Tensor:
+    """Over the tokens (T × S) of each sequence: N × S."""
+    # A bag is a sequence here: several times as fast as index_add, and its order of summation is fixed.
+    every = torch.arange(len(tokens), device=tokens.device)
+    return F.embedding_bag(every, tokens, lengths.cumsum(0) - lengths, mode="sum")
 
 
-def _covariance(view: View, key: Tensor, weight: Tensor) -> Tensor:
-    """Σ over sequences of weight · C w: d × S."""
-    along = view.z @ key
-    scale = weight / view.lengths[:, None]
-    mean = along.sum(dim=1) / view.lengths[:, None]
-    # Padding is zero in z, so centring one factor is enough.
-    return view.z.flatten(0, 1).T @ ((along - mean[:, None, :]) * scale[:, None, :]).flatten(0, 1)
+def _centred(figures: Tensor) -> Tensor:
+    return figures - figures.mean(dim=0)
 
 
 def _unit(columns: Tensor) -> Tensor:

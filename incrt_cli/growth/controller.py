@@ -40,13 +40,14 @@ class GrowthController:
     """Growth of all layers of `model`, and of their number where `depth` is given.
 
     Births draw from a generator of their own, so they do not shift dropout. Processes that train the same
-    model give their `peers`: each decision is compared before it is carried out.
+    model give their `peers`: each decision is compared before it is carried out. Without an `optimizer` it
+    calibrates and predicts, and that is all.
     """
 
     def __init__(
         self,
         model: Classifier,
-        optimizer: Optimizer,
+        optimizer: Optimizer | None,
         settings: GateSection,
         seed: int,
         rows: Rows | None = None,
@@ -56,10 +57,11 @@ class GrowthController:
         self._model, self._peers = model, peers
         horizon = max(1, settings.settle // 4)
         self._task_probe = TaskProbe(model, rows, horizon) if rows is not None else None
-        self._optimizer = optimizer
         self._settings = settings
         self._generator = torch.Generator().manual_seed(seed)
-        self._operations = Operations(model, optimizer, settings, self._generator)
+        self._operations = (
+            None if optimizer is None else Operations(model, optimizer, settings, self._generator)
+        )
         self._sites = [self._site(index, layer) for index, layer in enumerate(model.attention_layers)]
         self._seed, self._depth = seed, depth
         self._depth_rule = build_depth_rule(depth.settings, settings, self._task_probe) if depth else None
@@ -102,8 +104,8 @@ class GrowthController:
         ]
 
     def observes(self, step: int) -> bool:
-        """Is C updated at `step`?"""
-        return step % self._settings.observe_every == 0
+        """Is C updated at `step`? A gate that asks the task has no use for it after calibration."""
+        return self._task_probe is None and step % self._settings.observe_every == 0
 
     def observe(self, on: bool) -> None:
         """Let the next forward passes add to C, or no longer."""
@@ -115,24 +117,30 @@ class GrowthController:
         for site in self._sites:
             site.moment.fold()
 
-    def stepped(self) -> None:
-        """The optimiser has taken a step."""
+    def stepped(self, step: int) -> None:
+        """The optimiser has taken step number `step`."""
         if self._task_probe is not None:
-            self._task_probe.stepped()
+            self._task_probe.stepped(self._next_look(step - 1) - step)
 
     def checks(self, step: int) -> bool:
-        """Is `step` one to look at? A gate that asks the task has a clock of its own besides."""
-        return step > 0 and (step % self._settings.check_every == 0 or self._asks(step))
+        """Is `step` one to look at?"""
+        return step > 0 and self._next_look(step - 1) <= step
 
-    def _asks(self, step: int) -> bool:
-        return self._task_probe is not None and step % interval(self._settings.settle) == 0
+    def _next_look(self, step: int) -> int:
+        """The first one after `step`. What rules on depth counts looks at the task, so their pace is even."""
+        looks = [site.gate.next_look(step) for site in self._sites]
+        if self._task_probe is not None and self._depth_rule is not None:
+            unit = interval(self._settings.settle)
+            looks.append((step // unit + 1) * unit)
+        return min(looks)
 
     def check(self, step: int, losses: Losses) -> tuple[list[Check], list[Event]]:
         """One look at every layer; carries out at most one event a layer, and at most one layer on top."""
+        assert self._operations is not None
         checks: list[Check] = []
         events: list[Event] = []
         if self._task_probe is not None:
-            self._task_probe.look(step, search=self._asks(step))
+            self._task_probe.look(step)
         for site in self._sites:
             op = site.operator()
             check, decision = site.gate.check(op, step, len(site.heads))
@@ -185,11 +193,11 @@ class GrowthController:
         return self._depth.settings.max_layers if self._depth else 0
 
     def _deepen(self, check: Check, decision: Deepen, probe: Probe) -> Event:
-        assert self._depth is not None and self._depth_rule is not None
+        assert self._depth is not None and self._depth_rule is not None and self._operations is not None
         loss_before = probe()
         index = len(self._sites)
         layer = self._model.append_layer(self._seed + index)
-        add_layer(self._optimizer, layer, self._sites[-1].layer)
+        add_layer(self._operations.optimizer, layer, self._sites[-1].layer)
         site = self._site(index, layer)
         self._sites.append(site)
         (prediction,) = self._calibrate([site], self._depth.batches(), check.step)

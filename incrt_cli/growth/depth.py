@@ -89,7 +89,7 @@ class TaskDepth:
         self._quiet = 0  # checks since it stands still
 
     def begin(self, prediction: HeadPrediction) -> None:
-        self._start = self._probe.sight.losses
+        self._start = self._probe.losses
         self._quiet = 0
 
     def look(self, check: Check, changed: bool) -> Deepen | None:
@@ -98,7 +98,7 @@ class TaskDepth:
         self._quiet = self._quiet + 1 if still and self._productive() else 0
         if self._quiet < self._settings.patience:
             return None
-        return Deepen(float(self._probe.sight.losses.mean()), self._gate.solved * self._probe.initial_loss)
+        return Deepen(float(self._probe.losses.mean()), self._gate.solved * self._probe.initial_loss)
 
     def state(self) -> dict[str, Any]:
         return {"start": self._start, "quiet": self._quiet}
@@ -107,7 +107,7 @@ class TaskDepth:
         self._start, self._quiet = state["start"].to(device), state["quiet"]
 
     def _productive(self) -> bool:
-        gain = evidence(self._start - self._probe.sight.losses)
+        gain = evidence(self._start - self._probe.losses)
         share = gain.mean / float(self._start.mean())
         return gain.t > self._gate.critical_t and share >= self._settings.productive
 

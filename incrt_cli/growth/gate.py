@@ -76,6 +76,10 @@ class Gate(Protocol):
         """Fix the thresholds from Γ⁽⁰⁾ and predict the count. Called once, before the layer's first step."""
         ...
 
+    def next_look(self, step: int) -> int:
+        """The step after `step` at which a look is due; one that is overdue may lie before."""
+        ...
+
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
         """Look once; at most one decision."""
         ...

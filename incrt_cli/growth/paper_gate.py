@@ -59,6 +59,9 @@ class PaperGate:
             absorbed = absorbed_planes(op, spectrum, planes, heads, share)
         return predict_heads(spectrum.values, gamma, self._limits, heads, absorbed)
 
+    def next_look(self, step: int) -> int:
+        return (step // self._settings.check_every + 1) * self._settings.check_every
+
     def check(self, op: DirectionalOperator, step: int, heads: int) -> tuple[Check, Decision]:
         """Look once: prune a head that has been weak for long enough, else grow, else nothing."""
         total = energy(op)

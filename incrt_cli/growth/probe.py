@@ -1,12 +1,14 @@
 """The pull of the task on every layer's heads, and the loss of every reserved record [ours].
 
-Training rows propose a direction; rows that are never trained on judge it and tell how learning goes.
+Training rows propose a direction; rows that are never trained on judge it and tell how learning goes. The
+second is asked more often and costs a forward pass of the reserved rows alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from incrt_cli.data.task import Batch
-from incrt_cli.geometry.demand import View
+from incrt_cli.geometry.demand import View, joined, packed
 from incrt_cli.growth.average import WeightAverage
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.layer import Heads
@@ -31,11 +33,10 @@ Rows = Callable[[int], Draw]  # what to look at, at a step; on the model's devic
 
 
 class Sight(NamedTuple):
-    """One look: views of every layer there is by now, and the loss of each reserved row (N, nats)."""
+    """The view of every layer there is by now, of the rows that propose and of those that judge."""
 
-    search: list[list[View]]
-    judges: list[list[View]]
-    losses: Tensor
+    search: list[View]
+    judges: list[View]
 
 
 class _Tap:
@@ -56,12 +57,13 @@ class TaskProbe:
     def __init__(self, model: Classifier, rows: Rows, horizon: int) -> None:
         self._model, self._rows = model, rows
         self._average = WeightAverage(model, horizon)
-        self.sight = Sight([], [], torch.empty(0))  # the last look
+        self._sight: Sight | None = None
+        self.losses = torch.empty(0)  # of each reserved row (N, nats) at the last look
         self.step = 0  # of the last look
         self.initial_loss = math.nan  # mean over the reserved rows at the first look
 
     def state(self) -> dict[str, Any]:
-        """What outlives a look: `sight` is taken anew at every check, before anything reads it."""
+        """What outlives a look: its losses are taken anew at every check, before anything reads them."""
         return {"initial_loss": self.initial_loss, "average": self._average.state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -70,51 +72,55 @@ class TaskProbe:
 
     def solved(self, share: float) -> bool:
         """Is the reserved loss no more than `share` of what it was at the first look?"""
-        return float(self.sight.losses.mean()) <= share * self.initial_loss
+        return float(self.losses.mean()) <= share * self.initial_loss
 
-    def stepped(self) -> None:
-        """The model has taken a step."""
-        self._average.update()
+    def stepped(self, steps_to_look: int) -> None:
+        """The model has taken a step; the next look comes so many steps later."""
+        self._average.update(steps_to_look)
 
-    def look(self, step: int, search: bool = True) -> None:
-        """Take `sight` anew; no dropout, and neither weights nor their gradients are touched.
+    def look(self, step: int) -> None:
+        """Take `losses` anew; no dropout, and neither weights nor their gradients are touched."""
+        with self._lent(), torch.no_grad():
+            losses = [self._losses(batch) for batch in self._rows(step).judges]
+        self.losses, self.step, self._sight = torch.cat(losses), step, None
+        if math.isnan(self.initial_loss):
+            self.initial_loss = float(self.losses.mean())
 
-        Without `search` there is nothing in it to seek a direction on.
-        """
+    @property
+    def sight(self) -> Sight:
+        """What is to be seen at the step of the last look; taken when it is first asked for."""
+        if self._sight is None:
+            draw = self._rows(self.step)
+            with self._lent(), torch.enable_grad():
+                self._sight = Sight(self._views(draw.search), self._views(draw.judges))
+        return self._sight
+
+    @contextmanager
+    def _lent(self) -> Iterator[None]:
         training = self._model.training
         self._model.eval()
         try:
-            draw = self._rows(step)
             with self._average.applied():
-                searched = [self._views(batch)[0] for batch in draw.search] if search else []
-                judged = [self._views(batch) for batch in draw.judges]
+                yield
         finally:
             for layer in self._model.attention_layers:
                 layer.tap = None
             self._model.train(training)
-        losses = torch.cat([losses for _, losses in judged])
-        self.sight = Sight(_by_layer(searched), _by_layer([views for views, _ in judged]), losses)
-        self.step = step
-        if math.isnan(self.initial_loss):
-            self.initial_loss = float(losses.mean())
 
-    def _views(self, batch: Batch) -> tuple[list[View], Tensor]:
+    def _losses(self, batch: Batch) -> Tensor:
+        logits = self._model(batch.tokens, batch.mask)
+        return F.cross_entropy(logits, batch.labels, reduction="none")
+
+    def _views(self, batches: Iterable[Batch]) -> list[View]:
+        """One view a layer, of all the rows of `batches`."""
+        seen = [self._view(batch) for batch in batches]
+        return [joined(layer) for layer in zip(*seen, strict=True)]
+
+    def _view(self, batch: Batch) -> list[View]:
         taps = [_Tap() for _ in self._model.attention_layers]
         for layer, tap in zip(self._model.attention_layers, taps, strict=True):
             layer.tap = tap
-        losses = F.cross_entropy(self._model(batch.tokens, batch.mask), batch.labels, reduction="none")
         # The sum: one row's pull must not depend on how many others are in its batch.
-        pulls = torch.autograd.grad(losses.sum(), [tap.output for tap in taps])
-        views = [_view(tap.z, -pull, batch.mask) for tap, pull in zip(taps, pulls, strict=True)]
-        return views, losses.detach()
-
-
-def _by_layer(views: list[list[View]]) -> list[list[View]]:
-    return [list(layer) for layer in zip(*views, strict=True)]
-
-
-def _view(z: Tensor, pull: Tensor, mask: Tensor | None) -> View:
-    if mask is None:
-        return View(z, pull, torch.full((len(z),), float(z.shape[1]), device=z.device))
-    real = mask.unsqueeze(-1)
-    return View(z * real, pull * real, mask.sum(dim=1).to(z.dtype))
+        loss = self._losses(batch).sum()
+        pulls = torch.autograd.grad(loss, [tap.output for tap in taps])
+        return [packed(tap.z, -pull, batch.mask) for tap, pull in zip(taps, pulls, strict=True)]

@@ -1,4 +1,4 @@
-"""Is a layer's newest head still learning? Read from the same reserved rows at every decision [ours]."""
+"""Is a layer's newest head still learning? Read from the same reserved rows at every look [ours]."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from incrt_cli.geometry.demand import evidence
 
 
 def interval(settle: int) -> int:
-    """Steps between two decisions: half of what a newborn has at least."""
+    """Steps between two looks, or their unit: half of what a newborn has at least."""
     return max(1, settle // 2)
 
 
 class Progress:
     """Losses since the last birth (or the start), row by row.
 
-    Learning has ended when the last `settle` steps took less than `share` of the loss that they found. A pace
-    in shares has no scale of loss; `settle` steps are the unit of time.
+    Learning has ended when the steps since a look `settle` steps ago, or more, took less than `share` of the
+    loss that they found for every `settle` of them. A pace in shares has no scale of loss; `settle` steps are
+    the unit of time.
     """
 
     def __init__(self, settle: int, share: float, critical_t: float) -> None:
@@ -42,7 +43,7 @@ class Progress:
 
     @property
     def loss(self) -> float:
-        """Mean over the reserved rows, at the last decision."""
+        """Mean over the reserved rows, at the last look."""
         return float(self._seen[-1][1].mean())
 
     @property
@@ -54,9 +55,10 @@ class Progress:
         """Never before `settle` steps: a newborn whose outputs are zero takes a while to start."""
         if self.life < self._settle:
             return False
-        moment = self._seen[-1][0] - self._settle
-        _, then = min(self._seen, key=lambda seen: abs(seen[0] - moment))
-        return self.loss > (1.0 - self._share) * float(then.mean())
+        now = self._seen[-1][0]
+        step, then = [seen for seen in self._seen if now - seen[0] >= self._settle][-1]
+        left: float = (1.0 - self._share) ** ((now - step) / self._settle)
+        return self.loss > left * float(then.mean())
 
     def learnt(self) -> bool:
         """Has the loss fallen significantly since the birth?"""

@@ -66,8 +66,10 @@ def _result_notes(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def cost_table(runs: Sequence[Run]) -> Table:
-    """Parameters at the start and at the end; epochs, optimiser steps and wall-clock time of training."""
-    columns = ("run", "parameters at start", "parameters", "epochs", "steps", "seconds")
+    """Parameters at the start and at the end; epochs, optimiser steps, wall-clock time; padding, in per cent
+    of the positions of training batches.
+    """
+    columns = ("run", "parameters at start", "parameters", "epochs", "steps", "seconds", "padding %")
     lines = tuple(
         (
             run_label(row),
@@ -76,6 +78,7 @@ def cost_table(runs: Sequence[Run]) -> Table:
             _epochs_cell(run),
             whole(row["steps"]),
             decimal(row["seconds"]),
+            percent(row["padding"]),
         )
         for run, row in zip(runs, map(run_row, runs), strict=True)
     )

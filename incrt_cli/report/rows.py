@@ -48,6 +48,7 @@ def run_row(run: Run) -> Row:
         "unseen_records": number(section(result, "unseen"), "records"),
         "baseline_accuracy": number(section(result, "baseline"), "accuracy"),
         "parameters_start": number(result, "parameters_start"),
+        "padding": number(result, "padding"),
         "births": number(result, "births"),
         "captures": number(result, "captures"),
         "prunes": number(result, "prunes"),

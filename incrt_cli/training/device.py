@@ -26,7 +26,9 @@ def set_up_process(settings: TrainSection, seed: int, local: int | None = None) 
     if settings.deterministic:
         # Read when cuBLAS starts; without it its sums may come in another order every time.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(settings.deterministic)
+    if torch.are_deterministic_algorithms_enabled() != settings.deterministic:
+        # Only where it changes: the call takes seconds, since it imports torch's compiler.
+        torch.use_deterministic_algorithms(settings.deterministic)
     available = torch.cuda.is_available()
     if settings.device == "cuda" and not available:
         raise UserError("train.device: cuda, but torch finds no CUDA device here; use cpu or auto")

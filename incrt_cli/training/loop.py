@@ -137,7 +137,7 @@ class Loop:
             raise self._diverged(f"loss {value:g}, gradient norm {size:g}")
         optimizer.step()
         if controller is not None:
-            controller.stepped()
+            controller.stepped(self.steps + 1)
         return loss, value
 
     def _compiling(self) -> AbstractContextManager[None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from incrt_cli.config.schema import Config
-from incrt_cli.data.batches import epoch_batches, sequential_batches
+from incrt_cli.data.batches import epoch_batches, padding_share, sequential_batches
 from incrt_cli.data.task import Task
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.training.device import set_up_process
@@ -38,9 +38,13 @@ class StepCost:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """`steps` in all; the true run lies between the costs, as far as its steps are like these."""
+    """`steps` in all; the true run lies between the costs, as far as its steps are like these.
+
+    `padding`: share of the positions of the first epoch's batches that hold no token.
+    """
 
     steps: int
+    padding: float
     costs: Sequence[StepCost]
 
 
@@ -52,16 +56,16 @@ def estimate_cost(config: Config, task: Task) -> CostEstimate:
     device = set_up_process(config.train, config.seed)
     train = task.splits["train"]
     longest = sequential_batches(train.lengths, config.train.batch_size)[-1]
-    typical = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)[:_TIMED_STEPS]
+    epoch = epoch_batches(train.lengths, config.train.batch_size, config.seed, 0)
     pieces = config.train.accumulate
-    pilots = [parts_of(train, rows, ALONE, pieces, device) for rows in (longest, *typical)]
+    pilots = [parts_of(train, rows, ALONE, pieces, device) for rows in (longest, *epoch[:_TIMED_STEPS])]
     sizes = [config.model.heads]
     if config.gate.enabled:
         sizes.append(min(config.gate.max_heads or GROWN, GROWN))
-    batches = math.ceil(len(train) / config.train.batch_size)
     # The larger model comes last: a process's peak memory never falls again.
     costs = [_cost(config, task, pilots, device, heads) for heads in sorted(set(sizes))]
-    return CostEstimate(math.ceil(config.train.epochs * batches), costs)
+    steps = math.ceil(config.train.epochs * len(epoch))
+    return CostEstimate(steps, padding_share(train.lengths, epoch), costs)
 
 
 def _cost(

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from incrt_cli.config.schema import ConditioningSection, Config
-from incrt_cli.data.batches import epoch_batches, sequential_batches
+from incrt_cli.data.batches import epoch_batches, padding_share
 from incrt_cli.data.build import build_task
 from incrt_cli.data.shift import build_later
 from incrt_cli.data.task import Batch, EncodedSplit, Task
@@ -18,12 +17,12 @@ from incrt_cli.errors import UserError
 from incrt_cli.geometry.conditioning import Conditioning
 from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import Depth, GrowthController
-from incrt_cli.growth.probe import Draw, Rows
 from incrt_cli.model.classifier import Architecture, Classifier, count_parameters
 from incrt_cli.training.conditioning import sample, saturated_layers
 from incrt_cli.training.device import set_up_process, to_device
 from incrt_cli.training.optimizer import build_optimizer
 from incrt_cli.training.ranks import ALONE, Ranks
+from incrt_cli.training.reserved import drawer, set_apart
 from incrt_cli.training.room import require_room
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 class Prepared:
     """A model ready for its first step; `controller` and `predictions` are absent for a static model.
 
+    `built_optimizer` is absent where nothing will be trained.
     `growth_rows`: the training rows while growth lasts, without those reserved for a gate that asks the task.
     """
 
@@ -41,7 +41,7 @@ class Prepared:
     device: torch.device
     task: Task
     model: Classifier
-    optimizer: torch.optim.Optimizer
+    built_optimizer: torch.optim.Optimizer | None
     controller: GrowthController | None
     predictions: tuple[HeadPrediction, ...]
     growth_rows: EncodedSplit | None = None
@@ -50,9 +50,23 @@ class Prepared:
     compiled: CompiledBlock | None = None  # what the layers' training steps go through
 
     @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Of a model that will be trained."""
+        assert self.built_optimizer is not None
+        return self.built_optimizer
+
+    @property
     def tasks(self) -> tuple[Task, ...]:
         """The task, and behind it that after the shift where there is one."""
         return (self.task,) if self.later is None else (self.task, self.later)
+
+    @property
+    def padding(self) -> float:
+        """Share of the positions of the first epoch's training batches that hold no token."""
+        lengths = self.task.splits["train"].lengths
+        return padding_share(
+            lengths, epoch_batches(lengths, self.config.train.batch_size, self.config.seed, 0)
+        )
 
     @property
     def data_sha256(self) -> dict[str, str]:
@@ -66,11 +80,16 @@ class Prepared:
 
 
 def prepare(
-    config: Config, say: Callable[[str], None], calibrate: bool = True, ranks: Ranks = ALONE
+    config: Config,
+    say: Callable[[str], None],
+    calibrate: bool = True,
+    ranks: Ranks = ALONE,
+    trains: bool = True,
 ) -> Prepared:
     """Build the task and the model, and predict the head counts. Raises UserError for unusable input.
 
-    Without `calibrate` there are no predictions, and the gates' state is yet to be loaded.
+    Without `calibrate` there are no predictions, and the gates' state is yet to be loaded. Without `trains`
+    there is no optimizer, the first of which costs two seconds: it imports torch's compiler.
     """
     require_room(config)
     device = set_up_process(config.train, config.seed, ranks.local if ranks.size > 1 else None)
@@ -85,7 +104,7 @@ def prepare(
     model = build_model(config, task).to(device)
     if config.conditioning.method != "none" and calibrate:
         _warn_of_saturation(model, task, say)
-    optimizer = build_optimizer(model, config.train)
+    optimizer = build_optimizer(model, config.train) if trains else None
     controller: GrowthController | None = None
     predictions: tuple[HeadPrediction, ...] = ()
     growth_rows: EncodedSplit | None = None
@@ -93,7 +112,6 @@ def prepare(
         rows = None
         if config.gate.variant == "significance":
             growth_rows, judges = set_apart(task.splits["train"], config.gate.probe_rows, config.seed)
-            _require_judges(judges, len(task.splits["train"]))
             rows = drawer(growth_rows, judges, config, device)
         read = task.splits["train"] if growth_rows is None else growth_rows
 
@@ -125,40 +143,6 @@ def _warn_of_saturation(model: Classifier, task: Task, say: Callable[[str], None
             f"{100 * share:.2g} % of ln n: nearly every token reads one token alone); leave q and k out of "
             "conditioning.targets, or lower conditioning.strength"
         )
-
-
-def set_apart(train: EncodedSplit, rows: int, seed: int) -> tuple[EncodedSplit, EncodedSplit]:
-    """`train` without some records, and those: about `rows` rows, windows of a record together."""
-    records = np.unique(train.records)
-    count = min(round(len(records) * rows / len(train)), len(records) // 5)
-    chosen = np.random.default_rng([seed, 1]).permutation(records)[:count]
-    held = np.isin(train.records, chosen)
-    return train.subset(np.flatnonzero(~held)), train.subset(np.flatnonzero(held))
-
-
-def _require_judges(judges: EncodedSplit, rows: int) -> None:
-    # One record has no spread, so no direction could be held against it.
-    if len(np.unique(judges.records)) < 2:
-        raise UserError(
-            "gate.variant: significance reserves gate.probe_rows of the training rows, and at most a fifth "
-            f"of the records: of {rows:,} that leaves fewer than 2 records to judge by; give more data or "
-            "raise gate.probe_rows, or take gate.variant=paper"
-        )
-
-
-def drawer(train: EncodedSplit, judges: EncodedSplit, config: Config, device: torch.device) -> Rows:
-    """Training rows drawn anew for each look, as a function of seed and step, and all of `judges`."""
-
-    def batches(split: EncodedSplit, rows: np.ndarray) -> Iterator[Batch]:
-        for part in sequential_batches(split.lengths[rows], 4 * config.train.rows_at_once):
-            yield to_device(split.batch(rows[part]), device)
-
-    def draw(step: int) -> Draw:
-        order = np.random.default_rng([config.seed, 2, step]).permutation(len(train))
-        search = order[: config.gate.search_rows]
-        return Draw(batches(train, search), batches(judges, np.arange(len(judges))))
-
-    return draw
 
 
 def build_model(config: Config, task: Task) -> Classifier:

@@ -170,6 +170,7 @@ def _result(
         "steps": loop.steps,
         "total_steps": loop.total_steps,
         "seconds": seconds,
+        "padding": prepared.padding,
         "steps_per_second": loop.steps / max(seconds, 1e-9),
         "permuted_labels": config.data.permute_labels,
         "growing": config.gate.enabled,

@@ -47,6 +47,7 @@ def test_sound_data_passes_with_account_and_estimate(
     assert found["problems"] == [] and found["account"]["splits"]["train"]["records"] == 32
     assert [cost["heads"] for cost in found["estimate"]["step_costs"]] == [1, 32]
     assert all(cost["seconds"] > 0 and cost["peak_mib"] > 0 for cost in found["estimate"]["step_costs"])
+    assert 0.0 <= found["estimate"]["padding"] < 1.0
     assert found["estimate"]["steps"] == 80 and set(found["sha256"]) == {
         str(tmp_path / name) for name in ("s.fasta", "m.tsv")
     }

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrt_cli.data.batches import epoch_batches, sequential_batches
+from incrt_cli.data.batches import batches_within, epoch_batches, padding_share, sequential_batches
 
 lengths = st.lists(st.integers(1, 50), max_size=300).map(lambda values: np.array(values, dtype=np.int64))
 
@@ -33,10 +33,32 @@ def test_an_epoch_is_fixed_by_seed_and_number() -> None:
 def test_little_of_a_batch_is_padding() -> None:
     lengths = np.random.default_rng(0).integers(1, 60, 5000)
 
-    def padded(batches: list[np.ndarray]) -> float:
-        return sum(int(lengths[batch].max()) * len(batch) for batch in batches) / lengths.sum() - 1
-
-    assert padded(epoch_batches(lengths, 32, 0, 0)) < 0.05
-    assert padded(sequential_batches(lengths, 32)) < 0.02
+    assert 0.0 < padding_share(lengths, sequential_batches(lengths, 32)) < 0.02
+    assert padding_share(lengths, epoch_batches(lengths, 32, 0, 0)) < 0.02
+    shuffled = np.random.default_rng(1).permutation(5000).reshape(-1, 40)
+    assert padding_share(lengths, list(shuffled)) > 0.3
     short_first = [lengths[batch].max() for batch in epoch_batches(lengths, 32, 0, 0)]
     assert short_first != sorted(short_first)
+
+
+def test_padding_is_counted_by_position() -> None:
+    lengths = np.array([1, 3, 2, 2])
+    assert padding_share(lengths, [np.array([0, 1]), np.array([2, 3])]) == 1 - 8 / 10
+    assert padding_share(lengths, []) == padding_share(lengths, [np.array([2])]) == 0.0
+
+
+def test_rows_of_one_length_meet_in_random_order() -> None:
+    """However large the pool: what stands next to a row of like length is drawn anew every epoch."""
+    lengths = np.repeat([4, 9], 400)
+    epochs = [epoch_batches(lengths, 10, 0, epoch) for epoch in (0, 1)]
+    pairs = [{(a, b) for batch in epoch for a in batch for b in batch if a < b} for epoch in epochs]
+    assert len(pairs[0] & pairs[1]) < 0.1 * len(pairs[0])
+
+
+@given(lengths=lengths, positions=st.integers(1, 200))
+def test_batches_within_hold_every_row_once_and_no_more_positions(
+    lengths: np.ndarray, positions: int
+) -> None:
+    batches = batches_within(lengths, positions)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= positions for batch in batches)

@@ -31,7 +31,7 @@ def make(writer):
     return {"by": sys.argv[2]}
 
 entry = get_or_make(Path(sys.argv[1], "cache"), {"k": 3}, 66, make)
-print(entry.rows[0]["tokens"], entry.account["by"])
+print(entry.rows["tokens"][0].as_py(), entry.account["by"])
 """
 
 
@@ -54,11 +54,11 @@ def test_what_is_written_is_read_back_and_then_reused(tmp_path: Path) -> None:
     again = get_or_make(tmp_path, SETTINGS, 66, never)
     assert (first.reused, again.reused) == (False, True)
     assert first.account == again.account == {"labels": ["a"]}
-    assert again.rows[0] == {
+    assert again.rows.to_pylist()[0] == {
         "tokens": [2, 3, 1], "label": 4, "record": 0, "digest": digest(b"ACG"),
         "key": digest(np.array([2, 3, 1], np.uint16).tobytes()), "unknown": 1, "split": 2, "length": 3,
     }  # fmt: skip
-    assert again.rows["split"][:] == [2, -1]
+    assert again.rows["split"].to_pylist() == [2, -1]
     assert files(tmp_path) == ["account.json", "rows.arrow"]
 
 
@@ -75,7 +75,7 @@ def test_many_rows_and_large_token_ids_survive(tmp_path: Path) -> None:
 
     rows = get_or_make(tmp_path, SETTINGS, 70_001, many).rows
     assert rows.num_rows == 10_000
-    assert rows[9_999]["tokens"] == [9_999, 70_000]
+    assert rows["tokens"][9_999].as_py() == [9_999, 70_000]
 
 
 @pytest.mark.parametrize("error", [UserError("bad input"), KeyboardInterrupt()])
@@ -110,7 +110,7 @@ def test_a_damaged_entry_is_made_again(tmp_path: Path, damage: Callable[[Path], 
     damage(next((tmp_path / "encoded").iterdir()))
     entry = get_or_make(tmp_path, SETTINGS, 66, made)
     assert not entry.reused
-    assert entry.rows["label"][:] == [4, 5]
+    assert entry.rows["label"].to_pylist() == [4, 5]
     assert get_or_make(tmp_path, SETTINGS, 66, never).reused
     assert files(tmp_path) == ["account.json", "rows.arrow"]
 

@@ -12,7 +12,6 @@ import pytest
 from tokenizers import Tokenizer
 
 from incrt_cli.config.schema import TextData
-from incrt_cli.data import text_files
 from incrt_cli.data.build import build_task
 from incrt_cli.data.summary import summary_lines
 from incrt_cli.data.task import Task
@@ -212,7 +211,7 @@ def test_a_hub_id_is_read_with_its_class_names(monkeypatch: pytest.MonkeyPatch) 
             train=split(TRAIN), validation=split(DEV), test=split(DEV, hidden=True), unsupervised=split(DEV)
         )
 
-    monkeypatch.setattr(text_files.datasets, "load_dataset", load)
+    monkeypatch.setattr(datasets, "load_dataset", load)
     made = build_task(TextData(kind="text", hub="nyu-mll/glue:sst2"), "hub", lambda line: None)
     assert sizes(made) == [54, 6, 2]
     assert list(made.labels) == ["bad", "good"]

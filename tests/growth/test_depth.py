@@ -16,7 +16,7 @@ from incrt_cli.geometry.prediction import HeadPrediction
 from incrt_cli.growth.controller import Depth, GrowthController
 from incrt_cli.growth.depth import EnergyDepth, TaskDepth
 from incrt_cli.growth.operations import Losses
-from incrt_cli.growth.probe import Draw, Sight, TaskProbe
+from incrt_cli.growth.probe import Draw, TaskProbe
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.growth.surgery import add_layer
 from incrt_cli.model.classifier import Architecture, Classifier
@@ -154,7 +154,7 @@ class Reserved(TaskProbe):
         self.show(losses)
 
     def show(self, losses: torch.Tensor) -> None:
-        self.sight = Sight([], [], losses)
+        self.losses = losses
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_the_gate_that_asks_the_task_sees_the_new_layer_at_the_next_look() -> No
     settings = {"variant": "significance", "settle": 1, "max_heads": 2}
     bench = Bench(lambda step: Draw([batch], [batch]), settings, max_layers=2)
     bench.model.readout.bias.data[0] += 2.0  # as if the heads had learnt something
-    bench.controller.stepped()
+    bench.controller.stepped(1)
     (event,) = bench.check(20)
     assert (event.kind, event.layer, event.heads) == ("layer", 1, 1)
     checks, _ = bench.controller.check(21, Losses(bench.loss(), bench.loss))

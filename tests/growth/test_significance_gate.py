@@ -10,10 +10,13 @@ from torch.nn import functional as F
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.data.task import Batch
+from incrt_cli.geometry.capture import Capture
+from incrt_cli.geometry.demand import Evidence
 from incrt_cli.growth.controller import GrowthController
 from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.probe import Draw, TaskProbe
-from incrt_cli.growth.records import Event
+from incrt_cli.growth.records import Check, Event
+from incrt_cli.growth.significance_gate import SignificanceGate
 from incrt_cli.model.classifier import Architecture, Classifier
 
 TYPES = 4  # left and right tokens of two look-ups, in two variants
@@ -38,7 +41,7 @@ class Bench:
         )
         self.model = Classifier(architecture)
         draw = Draw([_rows(512, 1, noise)], [_rows(256, 2, noise), _rows(256, 3, noise)])
-        gate = GateSection(variant="significance", **{"settle": 10, "check_every": 5, **settings})
+        gate = GateSection(variant="significance", **{"settle": 10, **settings})
         self.optimizer = torch.optim.AdamW(self.model.parameters())
         self.controller = GrowthController(self.model, self.optimizer, gate, 0, lambda step: draw)
         self.predictions = self.controller.calibrate(draw.judges)
@@ -65,19 +68,48 @@ def test_a_frozen_model_grows_one_head_a_direction_and_stops() -> None:
     assert all(event.kind == "birth" and event.delta_w is None for event in events)
 
 
-def test_how_often_the_gate_is_looked_at_changes_nothing() -> None:
-    births = [
-        [(event.step, event.lambda_max) for event in Bench(settle=20, check_every=every).run(200, every=1)]
-        for every in (3, 10, 40)
+def _looks(bench: Bench, steps: int) -> list[Check]:
+    return [
+        bench.controller.check(step, Losses(0.0, lambda: 0.0))[0][0]
+        for step in range(1, steps + 1)
+        if bench.controller.checks(step)
     ]
-    assert len(births[0]) > 1 and births[0] == births[1] == births[2]
 
 
-def test_a_look_between_decisions_is_recorded_and_decides_nothing() -> None:
-    bench = Bench(check_every=2)
-    for step in (2, 4):
-        (check,), events = bench.controller.check(step, Losses(0.0, lambda: 0.0))
-        assert events == [] and check.reserved_loss is not None and check.lambda_max > 0.0
+def test_the_clock_has_no_other_rhythm_than_settle() -> None:
+    """Every half of it, and a quarter of the life of a plateau."""
+    looks = _looks(Bench(noise=True, settle=20, check_every=3), 500)
+    assert [look.step for look in looks] == [*range(10, 81, 10), 100, 120, 150, 180, 220, 270, 330, 410]
+    assert [look.learning for look in looks] == [True] + [False] * 15
+
+
+def test_nothing_is_sought_while_the_newest_head_learns_or_when_the_task_is_solved() -> None:
+    looks = _looks(Bench(noise=True, settle=20), 100)
+    assert [look.exact for look in looks] == [not look.learning for look in looks]
+    assert {look.exact for look in looks} == {True, False}
+    bench = Bench(noise=True, settle=20, solved=0.999)
+    bench.model.readout.weight.data.zero_()
+    bench.controller.stepped(10)
+    solved = _looks(bench, 100)
+    assert solved and not any(look.exact for look in solved)
+
+
+def test_where_demand_is_not_yet_significant_on_average_the_next_look_comes_soon() -> None:
+    bench = Bench(settle=20, max_heads=1)
+    looks = _looks(bench, 200)
+    assert all(look.lambda_max > look.theta for look in looks)
+    assert [look.step for look in looks] == [*range(10, 201, 10)]
+
+
+def test_after_a_pause_one_look_is_not_enough_for_a_birth(monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(gate: SignificanceGate, capture: Capture, step: int) -> Evidence:
+        t = 4.0 if step >= 270 else 0.0
+        return Evidence(t, 1.0, t)
+
+    bench = Bench(settle=20)
+    monkeypatch.setattr(SignificanceGate, "_search", search)
+    # Looks come at 220, at 270, and, since that one said yes, at 280.
+    assert [event.step for event in bench.run(290, every=1)] == [280]
 
 
 def test_the_law_predicts_here_as_for_the_gate_of_the_paper() -> None:
@@ -95,8 +127,8 @@ def test_a_newborn_gets_its_time_however_often_the_gate_looks() -> None:
 def test_a_solved_task_asks_for_nothing() -> None:
     bench = Bench(solved=0.999)
     bench.model.readout.weight.data.zero_()  # below the loss before the first step, by what the weights cost
-    for _ in range(50):
-        bench.controller.stepped()  # the gate looks at the average over the last steps
+    for step in range(1, 11):
+        bench.controller.stepped(step)  # the gate looks at the average over the last steps
     assert bench.run(100, every=10) == [] and bench.controller.certify()[0].sufficient
 
 
@@ -119,20 +151,21 @@ def test_a_look_leaves_weights_gradients_and_mode_alone() -> None:
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     probe = TaskProbe(model, lambda step: Draw([_rows(8, 0, False)], [_rows(8, 1, False)]), 10)
     probe.look(1)
+    sight = probe.sight
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert model.training and all(p.grad is None for p in model.parameters())
     assert all(layer.tap is None for layer in model.attention_layers)
-    assert len(probe.sight.judges) == 2 and len(probe.sight.losses) == 8
+    assert len(sight.judges) == 2 and len(probe.losses) == 8 and probe.sight is sight
 
 
 def test_the_pull_is_the_gradient_of_the_heads_output() -> None:
     model, batch = Bench().model.double().eval(), _rows(4, 5, False)
     probe = TaskProbe(model, lambda step: Draw([batch], [batch]), 10)
     probe.look(0)
-    ((view,),) = probe.sight.judges
+    (view,) = probe.sight.judges
     change = 1e-5 * torch.randn(4, 6, 24, dtype=torch.float64)
     with torch.no_grad():
         model.attention_layers[0].tap = lambda bank, z, mask: bank(z, mask) + change
         moved = F.cross_entropy(model(batch.tokens, None), batch.labels, reduction="sum")
-    expected = -float((view.pull * change).sum())
-    assert float(moved - probe.sight.losses.sum()) == pytest.approx(expected, rel=1e-3)
+    expected = -float((view.pull * change.flatten(0, 1)).sum())
+    assert float(moved - probe.losses.sum()) == pytest.approx(expected, rel=1e-3)

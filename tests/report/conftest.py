@@ -29,7 +29,7 @@ def result(**changes: Any) -> dict[str, Any]:
         "per_class": [{"label": "Alpha", "precision": 0.9, "recall": 0.8, "f1": 0.847, "support": 400}],
         "baseline": {"name": "k-mer counts", "accuracy": 0.875, "macro_f1": 0.8, "seconds": 1.0},
         "heads": 12, "heads_per_layer": [12], "births": 13, "prunes": 2, "parameters": 123456,
-        "parameters_start": 100000, "steps": 1052, "total_steps": 1052, "seconds": 61.25,
+        "parameters_start": 100000, "steps": 1052, "total_steps": 1052, "seconds": 61.25, "padding": 0.021,
         "steps_per_second": 17.2, "certificate": [CERTIFICATE], "sufficient": True, "minimal": True,
         "stopped_by_itself": True, "last_event_step": 240, "permuted_labels": False, "growing": True,
     } | changes  # fmt: skip

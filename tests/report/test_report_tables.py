@@ -31,9 +31,9 @@ def test_accuracy_stands_with_its_error_its_support_and_what_is_easily_had(make_
     }
 
 
-def test_the_cost_is_parameters_epochs_steps_and_seconds(make_run):
+def test_the_cost_is_parameters_epochs_steps_seconds_and_padding(make_run):
     run = make_run(config={"train": {"epochs": 2.5}})
-    assert cost_table([run]).rows == (("demo", "100,000", "123,456", "2.5", "1,052", "61.2"),)
+    assert cost_table([run]).rows == (("demo", "100,000", "123,456", "2.5", "1,052", "61.2", "2.1"),)
 
 
 def test_what_was_not_measured_is_a_dash(make_run):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 from incrt_cli.config.schema import TrainSection
 from incrt_cli.data.task import EncodedSplit
+from incrt_cli.data.token_rows import TokenRows
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.model.classifier import Architecture, Classifier
 from incrt_cli.training.part import Part, add_up, parts_of
@@ -22,9 +23,7 @@ SETTINGS = TrainSection(label_smoothing=0.2)
 
 def _split(lengths: list[int]) -> EncodedSplit:
     """Rows of these lengths, all of other tokens."""
-    tokens = datasets.Dataset.from_dict(
-        {"tokens": [[2 + row + i for i in range(n)] for row, n in enumerate(lengths)]}
-    )
+    tokens = TokenRows(pa.chunked_array([[[2 + row + i for i in range(n)] for row, n in enumerate(lengths)]]))
     rows = np.arange(len(lengths))
     return EncodedSplit(tokens, np.array(lengths), rows % 3, rows, rows >= 0)
 

@@ -38,8 +38,9 @@ CONFIG = {
 VARIANTS = {
     "paper": ["gate.variant=paper", "gate.growth_fraction=0.3", "gate.max_heads=4", "gate.prune_ratio=0.9"],
     "significance": [
-        "gate.variant=significance", "gate.settle=4", "gate.critical_t=0.001", "gate.solved=0",
-        "gate.progress=0.9", "gate.until=0.9",
+        "gate.variant=significance", "gate.settle=5", "gate.critical_t=0.001", "gate.solved=0",
+        # Two births and no more: where there is next to no demand, rounding decides which direction is best.
+        "gate.progress=0.9", "gate.until=0.9", "gate.max_heads=3", "seed=2",
     ],
 }  # fmt: skip
 DROPOUT = [*VARIANTS["paper"], "model.dropout=0.2", "train.epochs=8"]

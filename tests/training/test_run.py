@@ -117,7 +117,8 @@ def test_growth_closes_at_its_share_of_the_run(tmp_path: Path) -> None:
     overrides = ("gate.variant=significance", "gate.settle=2", "gate.until=0.5")
     run = read_run(_train(tmp_path / "run", *overrides))
     looks = [row["step"] for row in run.metrics if row["kind"] == "check"]
-    assert max(looks) == run.result["steps"] // 2
+    # Looks are some steps apart by then, so the last comes before the end.
+    assert run.result["steps"] // 3 < max(looks) <= run.result["steps"] // 2
     assert run.prediction["k_law"] > 0
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from incrt_cli.config.load import load_config
 from incrt_cli.config.schema import Config
 from incrt_cli.data.batches import epoch_batches
 from incrt_cli.data.task import EncodedSplit, Task
+from incrt_cli.data.token_rows import TokenRows
 from incrt_cli.training.stream import Stream
 
 BASE = {
@@ -21,7 +22,7 @@ BASE = {
 
 def _task(rows: int) -> Task:
     ones = np.ones(rows, dtype=np.int64)
-    tokens = datasets.Dataset.from_dict({"tokens": [[2]] * rows})
+    tokens = TokenRows(pa.chunked_array([[[2]] * rows]))
     split = EncodedSplit(tokens, ones, 0 * ones, np.arange(rows), ones.astype(bool))
     return Task("task", {"train": split}, ["a", "b"], {}, 3, 1)
 
