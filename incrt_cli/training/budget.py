@@ -10,6 +10,7 @@ from typing import Any
 from incrt_cli.training.machine import available_bytes
 from incrt_cli.training.memory import Load, MemoryEstimate, estimate_memory
 from incrt_cli.training.prepare import Prepared
+from incrt_cli.training.reserved import looked_at
 from incrt_cli.training.shortage import advice, heads_text
 
 _MIB = 2**20
@@ -39,11 +40,13 @@ def _load(prepared: Prepared) -> Load:
     settings, gate, train = prepared.config.train, prepared.config.gate, prepared.task.splits["train"]
     own = math.ceil(min(settings.batch_size, len(train)) / prepared.ranks.size)
     growing = prepared.growth_rows
+    longest = int(train.lengths.max())
     viewed = 0 if growing is None else len(train) - len(growing) + min(gate.search_rows, len(growing))
     return Load(
         rows=math.ceil(own / settings.accumulate),
-        tokens=int(train.lengths.max()),
+        tokens=longest,
         wide=min(4 * settings.rows_at_once, len(train)),
+        looked=min(looked_at(longest), len(train)),
         viewed=round(viewed * float(train.lengths.mean())),
         asks=growing is not None,
         recompute=settings.recompute,

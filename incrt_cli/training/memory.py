@@ -6,11 +6,9 @@
            successor) + C of every layer + the views of the last look
     step   Σ_ℓ kept_ℓ + max_ℓ transient_ℓ, for the rows that pass together (B × n, N = B n)
 
-    kept_ℓ       4 N d (2 + p) + bank + feed,   transient_ℓ = max(t − feed + 8 N d, s N h + 4 N d)
-    bank         s N K (2 d_k + 2 d_v) + scores
-    feed         4 N d (2 + p) + 2 s N h where there is a feed-forward of h units
-    scores, t    4 N K and s N K (2 d_k + 2 d_v) for a kernel that makes the scores anew in backward,
-                 4 B K n² and twice that for one that keeps them: on a CPU the one for d_k ≠ d_v
+    kept_ℓ   4 N d (2 + p) + bank + feed,   transient_ℓ = max(t − feed + 8 N d, s N h + 4 N d)
+    bank     t + 4 N K,  t = 4 s N K max(d_k, d_v): the kernel of attention makes the scores anew in backward
+    feed     4 N d (2 + p) + 2 s N h where there is a feed-forward of h units
 
 P parameters, s bytes of a number in a matrix product (4, in bfloat16 2), p = 1 with dropout. With `recompute`
 a layer keeps neither bank nor feed but what goes into them, and one of either comes on top. What the process
@@ -29,15 +27,14 @@ _FLOAT, _DOUBLE = 4, 8
 
 @dataclass(frozen=True)
 class Load:
-    """What passes through the model: `rows` of `tokens` together in a step, `wide` in an evaluation or look;
-    a look's views are of `viewed` tokens in all.
-
-    `asks`: the gate asks the task. `cuda`: on a GPU, none of whose kernels keeps the scores.
+    """What passes through the model: `rows` of `tokens` together in a step, `wide` in an evaluation, `looked`
+    in a look of a gate that `asks` the task, whose views are of `viewed` tokens in all.
     """
 
     rows: int
     tokens: int
     wide: int
+    looked: int = 0
     viewed: int = 0
     asks: bool = False
     recompute: bool = False
@@ -77,7 +74,7 @@ def estimate_memory(
     held = copies * weights + len(heads) * (_DOUBLE + _FLOAT) * d * d + views
     step = _pass(shape, heads, load, load.rows)
     # The last look's views are there until the new ones are; a checkpoint is put together in memory.
-    look = views + _pass(shape, heads, load, load.wide) if load.asks else 0
+    look = views + _pass(shape, heads, load, load.looked) if load.asks else 0
     evaluation = _forward(shape, max(heads), load, load.wide)
     checkpoint = 2 * (4 + load.asks) * weights
     peak = held + max(step, look, evaluation, 0 if load.cuda else checkpoint)
@@ -96,9 +93,8 @@ def _layer(shape: Architecture, heads: int, load: Load, rows: int) -> _Layer:
     size, positions = 2 if load.bfloat16 else _FLOAT, rows * load.tokens
     width = _FLOAT * positions * shape.width
     outer = width * (2 + (shape.dropout > 0))
-    projected = size * positions * heads * 2 * (shape.head_width + shape.value_width)
-    scores = _FLOAT * positions * heads * (1 if _fused(shape, load) else load.tokens)
-    bank, gradients = projected + scores, projected if _fused(shape, load) else 2 * scores
+    gradients = _projected(shape, heads, size * positions)
+    bank = gradients + _FLOAT * positions * heads
     hidden = size * positions * round(shape.width * shape.ffn_multiplier)
     feed = outer + 2 * hidden if hidden else 0
     if load.recompute:
@@ -110,13 +106,11 @@ def _layer(shape: Architecture, heads: int, load: Load, rows: int) -> _Layer:
 def _forward(shape: Architecture, heads: int, load: Load, rows: int) -> int:
     """Activations of `rows` rows without gradients, in a layer with `heads`."""
     size, positions = 2 if load.bfloat16 else _FLOAT, rows * load.tokens
-    bank = size * positions * heads * 2 * (shape.head_width + shape.value_width)
-    if not _fused(shape, load):
-        bank += (2 * _FLOAT + 1) * positions * load.tokens * heads  # before and after softmax, and where
+    bank = _projected(shape, heads, size * positions)
     hidden = 2 * size * positions * round(shape.width * shape.ffn_multiplier)
     return max(bank, hidden) + 4 * _FLOAT * positions * shape.width
 
 
-def _fused(shape: Architecture, load: Load) -> bool:
-    """Does attention's kernel make the scores anew in backward?"""
-    return load.cuda or shape.head_width == shape.value_width
+def _projected(shape: Architecture, heads: int, bytes_each: int) -> int:
+    """Queries, keys, values and what attention makes of them, padded to the wider of the two widths."""
+    return 4 * heads * max(shape.head_width, shape.value_width) * bytes_each

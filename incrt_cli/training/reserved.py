@@ -18,6 +18,11 @@ from incrt_cli.training.device import to_device
 _POSITIONS = 1 << 12
 
 
+def looked_at(longest: int) -> int:
+    """How many rows of `longest` tokens pass together in a look."""
+    return max(1, _POSITIONS // longest)
+
+
 def set_apart(train: EncodedSplit, rows: int, seed: int) -> tuple[EncodedSplit, EncodedSplit]:
     """`train` without some records, and those: about `rows` rows, windows of a record together."""
     records = np.unique(train.records)

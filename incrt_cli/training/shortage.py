@@ -11,6 +11,7 @@ import numpy as np
 from incrt_cli.config.schema import TrainSection
 from incrt_cli.errors import ShortOfMemoryError, out_of_memory
 from incrt_cli.model.classifier import Classifier
+from incrt_cli.training.reserved import looked_at
 
 
 @contextmanager
@@ -37,9 +38,8 @@ def enough_to_look(
     lengths: np.ndarray, model: Classifier, settings: TrainSection
 ) -> AbstractContextManager[None]:
     """The same for a look of the gate at some of the rows of these `lengths`."""
-    return enough_memory(
-        "a look of the gate", (4 * settings.rows_at_once, int(lengths.max())), model, settings
-    )
+    longest = int(lengths.max())
+    return enough_memory("a look of the gate", (looked_at(longest), longest), model, settings)
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def _peak(work: Callable[[], object]) -> int:
 def test_the_activations_of_a_step_are_those_that_were_estimated(
     value_width: int, ffn: float, recompute: bool
 ) -> None:
-    """Kernels that keep the scores (d_k ≠ d_v) and that do not; recomputing takes less, and is told so."""
+    """Widths of heads that differ and that do not; recomputing takes less, and is told so."""
     heads, rows, tokens = (8, 8, 8), 8, 128
     shape = Architecture(16, tokens, 2, 32, 8, value_width, heads, ffn, dropout=0.1)
     model = Classifier(shape, recompute)
