@@ -55,7 +55,7 @@ def test_figures_are_taken_before_the_first_step_and_after_the_last(finished: Ru
 def test_the_report_has_a_line_for_every_figure(finished: Run) -> None:
     table = (finished.path / "report.md").read_text().split("## Conditioning\n")[1].split("## ")[0]
     lines = [line for line in table.splitlines() if line.startswith("| ")]
-    assert len(lines) - 1 == sum(len(look["figures"]) for look in _looks(finished)) == 10
+    assert len(lines) - 1 == sum(len(look["figures"]) for look in _looks(finished)) == 12
 
 
 def test_the_saved_model_holds_a_correction_of_every_grown_head(finished: Run) -> None:
