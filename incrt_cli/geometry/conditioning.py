@@ -71,8 +71,8 @@ def jacobian_condition_bound(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -
     """κ(J) ≤ κ(SZ) √(1 + ρ²),  ρ = β ‖Z‖ ‖Z W_V‖ √(‖Z W_Q‖² + ‖Z W_K‖²) / (√d_k ‖SZ‖) **[ours]**.
 
     S are the attention shares (n × n), s_i its rows, β = max_i ‖diag(s_i) − s_i s_iᵀ‖ ≤ 1/2; norms are
-    spectral. J = [J_Q J_K J_V] is the Jacobian of `jacobian_condition`. J_V = SZ ⊗ I, so σ_min(J) ≥ σ_min(SZ);
-    ‖J‖² ≤ ‖J_Q‖² + ‖J_K‖² + ‖J_V‖², and a step dW_Q changes row i of the output by (Z W_V)ᵀ
+    spectral. J = [J_Q J_K J_V] is the Jacobian of `jacobian_condition`. J_V = SZ ⊗ I, so σ_min(J) ≥
+    σ_min(SZ); ‖J‖² ≤ ‖J_Q‖² + ‖J_K‖² + ‖J_V‖², and a step dW_Q changes row i of the output by (Z W_V)ᵀ
     (diag(s_i) − s_i s_iᵀ) times row i of Z dW_Q (Z W_K)ᵀ / √d_k. It follows the norms of the weights and not
     their condition numbers. Infinite where there are more tokens than dimensions or SZ lacks rank.
     """
