@@ -75,6 +75,9 @@ def jacobian_condition_bound(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -
     σ_min(SZ); ‖J‖² ≤ ‖J_Q‖² + ‖J_K‖² + ‖J_V‖², and a step dW_Q changes row i of the output by (Z W_V)ᵀ
     (diag(s_i) − s_i s_iᵀ) times row i of Z dW_Q (Z W_K)ᵀ / √d_k. It follows the norms of the weights and not
     their condition numbers. Infinite where there are more tokens than dimensions or SZ lacks rank.
+
+    From below, κ(J) ≥ κ(SZ) where d_v ≥ n: some w ≠ 0 has Z W_V w ∝ 1, which no change of the shares moves,
+    so that σ_min(J) = σ_min(SZ), in which W_V has no part.
     """
     w_q, w_k, w_v, z = (tensor.double() for tensor in (w_q, w_k, w_v, z))
     if z.shape[0] > z.shape[1]:

@@ -103,6 +103,22 @@ def test_the_bound_is_exact_where_nothing_reaches_the_output_through_the_shares(
     assert jacobian_condition_bound(w_q, w_k, w_v, z) > 1.01 * expected
 
 
+@pytest.mark.parametrize("values", [4, 6, 9])
+def test_values_have_no_part_in_the_least_singular_value(values: int) -> None:
+    w_q, w_k, _, z = _head_on_tokens()
+    least, largest = [], []
+    for factor in (1.0, 20.0):
+        w_v = factor * torch.randn(6, values, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+        parts = torch.func.jacrev(attend, argnums=(0, 1, 2))(w_q, w_k, w_v, z)
+        jacobian = torch.cat([part.reshape(len(z) * values, -1) for part in parts], dim=1)
+        found = torch.linalg.svdvals(jacobian)
+        least.append(float(found[-1]))
+        largest.append(float(found[0]))
+    shares = ((z @ w_q) @ (z @ w_k).T / 2**0.5).softmax(dim=-1)
+    assert least == pytest.approx(2 * [float(torch.linalg.svdvals(shares @ z)[-1])])
+    assert largest[1] > 5.0 * largest[0]
+
+
 def test_larger_values_raise_bound_and_condition_though_their_own_condition_stays() -> None:
     w_q, w_k, w_v, z = _head_on_tokens()
     grown = [(factor * w_v, factor) for factor in (1.0, 10.0, 100.0)]
