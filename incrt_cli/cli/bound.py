@@ -18,7 +18,8 @@ def bound(
         list[str],
         typer.Argument(
             metavar="RUN|CHECKPOINT|L=..|H=..",
-            help="A run folder or a Hugging Face BERT folder; with --grid, L=2,4,8 H=128,256.",
+            help="A run folder or a Hugging Face BERT folder; with --grid, L=2,4,8 H=128,256 and any "
+            "number of folders beside it.",
         ),
     ],
     grid: Annotated[
@@ -59,11 +60,18 @@ def _model(source: list[str], out: Path | None) -> tuple[dict[str, Any], list[Ta
 
 
 def _grid(source: list[str], seed: int, out: Path | None) -> tuple[dict[str, Any], list[Table]]:
-    from incrt_cli.complexity.grid import grid_figures, measure_grid, parse_grid
+    from incrt_cli.complexity.grid import grid_figures, measure_grid, parse_grid, trained_point
+    from incrt_cli.complexity.source import read_weights
+    from incrt_cli.complexity.weights import measure
     from incrt_cli.report.complexity import grid_tables
 
-    depths, widths = parse_grid(source)
-    figures = grid_figures(measure_grid(depths, widths, seed), seed)
+    # The folders of a sweep are named after their settings, so an equals sign alone makes no axis.
+    folders = [given for given in source if "=" not in given or Path(given).is_dir()]
+    depths, widths = parse_grid([given for given in source if given not in folders])
+    trained = [
+        trained_point(path.absolute().name, measure(read_weights(path))) for path in map(Path, folders)
+    ]
+    figures = grid_figures([*measure_grid(depths, widths, seed), *trained], seed)
     if out is not None:
         _write(out.absolute(), figures)
     return figures, grid_tables(figures)

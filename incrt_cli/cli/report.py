@@ -27,7 +27,7 @@ def report(
         typer.Option(
             "--out",
             help="Also write report.md and report.csv into this folder; of a single run, or of the one that "
-            "grows among static ones, timeline.svg as well.",
+            "grows among static ones, timeline.svg as well; of runs with train.complexity, complexity.svg.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a list with one object per run.")] = False,
@@ -48,11 +48,13 @@ def report(
     if not json:
         show_tables(tables)
     if out is not None:
+        from incrt_cli.report.complexity_figure import complexity_svg
         from incrt_cli.report.timeline import timeline_of
 
         files = {"report.md": to_markdown(tables), "report.csv": rows_to_csv(rows)}
-        drawing = timeline_of(read)
-        _write(out.absolute(), files if drawing is None else {**files, "timeline.svg": drawing})
+        drawings = {"timeline.svg": timeline_of(read), "complexity.svg": complexity_svg(read)}
+        drawn = {name: drawing for name, drawing in drawings.items() if drawing is not None}
+        _write(out.absolute(), {**files, **drawn})
 
 
 def _read(given: list[Path]) -> list[Run]:

@@ -41,7 +41,7 @@ def _layers(state: Mapping[str, Tensor], depth: int, head_width: int) -> Iterato
         effective = (inputs if correction is None else inputs + correction).mT  # K × d × (2 d_k + d_v)
         queries, keys, values = effective.tensor_split((head_width, 2 * head_width), dim=2)
         outputs = state[f"layers.{number}.bank.output_projection"]
-        # nn.Linear holds its matrix transposed; 0 is the block's LayerNorm and 2 its GELU.
+        # nn.Linear holds its matrix transposed; 0 is the block's LayerNorm, or its place, and 2 its GELU.
         m_in, m_out = (state.get(f"layers.{number}.ffn.{part}.weight") for part in (1, 3))
         yield LayerWeights(
             queries,

@@ -1,4 +1,7 @@
-"""How both factors grow with depth and width: randomly initialised BERT shapes (METHOD §10)."""
+"""How both factors grow with depth and width: randomly initialised BERT shapes, trained models beside them.
+
+METHOD §10.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import torch
 from torch import Tensor
 
 from incrt_cli.complexity.figures import totals
-from incrt_cli.complexity.weights import GELU, LayerWeights, layer_spectra
+from incrt_cli.complexity.weights import GELU, LayerWeights, Measured, layer_spectra
 from incrt_cli.errors import UserError
 from incrt_cli.geometry.complexity import Complexity, complexity
 
@@ -23,11 +26,18 @@ _FACTORS = ("b_adaptive", "b_norm")
 
 @dataclass(frozen=True)
 class Point:
-    """One shape: `depth` L layers of `width` H."""
+    """One model: `depth` L layers of `width` H, `heads` in all; `trained` names its folder, if any."""
 
     depth: int
     width: int
+    heads: int
     complexity: Complexity
+    trained: str | None = None
+
+
+def trained_point(name: str, measured: Measured) -> Point:
+    """A model that was read from the folder `name`."""
+    return Point(len(measured.heads), measured.width, sum(measured.heads), measured.complexity, name)
 
 
 def parse_grid(arguments: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -53,7 +63,10 @@ def measure_grid(depths: Sequence[int], widths: Sequence[int], seed: int) -> lis
     points = []
     for width in widths:
         spectra = [layer_spectra(layer) for layer in random_bert_layers(max(depths), width, seed)]
-        points += [Point(depth, width, complexity(spectra[:depth], width, GELU)) for depth in depths]
+        points += [
+            Point(depth, width, depth * width // HEAD_WIDTH, complexity(spectra[:depth], width, GELU))
+            for depth in depths
+        ]
     return points
 
 
@@ -77,9 +90,22 @@ def random_bert_layers(depth: int, width: int, seed: int) -> Iterator[LayerWeigh
 
 
 def grid_figures(points: Sequence[Point], seed: int) -> dict[str, Any]:
-    """The grid and its exponents as plain figures."""
-    listed = [{"layers": p.depth, "model_width": p.width, **totals(p.complexity)} for p in points]
-    return {"seed": seed, "points": listed, "exponents": growth_exponents(points)}
+    """The grid, its exponents and the trained models as plain figures; `trained` tells them apart.
+
+    Trained models have no part in the exponents: they differ in more than their shape.
+    """
+    listed = [
+        {
+            "trained": point.trained,
+            "layers": point.depth,
+            "model_width": point.width,
+            "heads": point.heads,
+            **totals(point.complexity),
+        }
+        for point in points
+    ]
+    shapes = [point for point in points if point.trained is None]
+    return {"seed": seed, "points": listed, "exponents": growth_exponents(shapes)}
 
 
 def growth_exponents(points: Sequence[Point]) -> list[dict[str, Any]]:

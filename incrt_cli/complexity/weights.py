@@ -60,9 +60,15 @@ def measure(model: ModelWeights) -> Measured:
 
 def _spectra(model: ModelWeights) -> Iterator[LayerSpectra]:
     for number, layer in enumerate(model.layers):
-        if not all(bool(torch.isfinite(w).all()) for w in layer if w is not None):
+        if not all(_is_finite(w) for w in layer if w is not None):
             raise UserError(f"{model.source}: layer {number} holds weights that are not finite")
         yield layer_spectra(layer)
+
+
+def _is_finite(weights: Tensor) -> bool:
+    # Both ends carry NaN, and no mask as large as the weights is made.
+    least, largest = torch.aminmax(weights)
+    return bool(torch.isfinite(least) and torch.isfinite(largest))
 
 
 def layer_spectra(layer: LayerWeights) -> LayerSpectra:

@@ -245,6 +245,7 @@ class ModelSection(Section):
     dropout: Fraction = 0.0
     embedding_dropout: Fraction = 0.0
     positions: bool = True  # learned position embeddings
+    layer_norm: bool = True  # false: blocks and read-out get the residual stream as it is
     pooling: Literal["mean", "first"] = "mean"  # what is read out: the tokens' mean, or the first token
 
 
@@ -254,6 +255,12 @@ class ConditioningSection(Section):
     method: Literal["none", "diagonal", "svd"] = "none"
     targets: Annotated[tuple[Literal["q", "k", "v"], ...], Field(min_length=1)] = ("v",)
     strength: PositiveFloat = 10.0  # lambda, of the diagonal
+    measure: bool | None = None  # condition numbers and entropy; None: where something is conditioned
+
+    @property
+    def measured(self) -> bool:
+        """`measure`, with its default settled."""
+        return self.method != "none" if self.measure is None else self.measure
 
     @field_validator("targets", mode="before")
     @classmethod

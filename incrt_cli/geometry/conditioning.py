@@ -67,6 +67,35 @@ def jacobian_condition(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -> floa
     return float(condition_numbers(torch.cat([j.reshape(1, rows, -1) for j in jacobians], dim=2)))
 
 
+def jacobian_condition_bound(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -> float:
+    """κ(J) ≤ κ(SZ) √(1 + ρ²),  ρ = β ‖Z‖ ‖Z W_V‖ √(‖Z W_Q‖² + ‖Z W_K‖²) / (√d_k ‖SZ‖) **[ours]**.
+
+    S are the attention shares (n × n), s_i its rows, β = max_i ‖diag(s_i) − s_i s_iᵀ‖ ≤ 1/2; norms are
+    spectral. J = [J_Q J_K J_V] is the Jacobian of `jacobian_condition`. J_V = SZ ⊗ I, so σ_min(J) ≥
+    σ_min(SZ); ‖J‖² ≤ ‖J_Q‖² + ‖J_K‖² + ‖J_V‖², and a step dW_Q changes row i of the output by (Z W_V)ᵀ
+    (diag(s_i) − s_i s_iᵀ) times row i of Z dW_Q (Z W_K)ᵀ / √d_k. It follows the norms of the weights and not
+    their condition numbers. Infinite where there are more tokens than dimensions or SZ lacks rank.
+
+    From below, κ(J) ≥ κ(SZ) where d_v ≥ n: some w ≠ 0 has Z W_V w ∝ 1, which no change of the shares moves,
+    so that σ_min(J) = σ_min(SZ), in which W_V has no part.
+    """
+    w_q, w_k, w_v, z = (tensor.double() for tensor in (w_q, w_k, w_v, z))
+    if z.shape[0] > z.shape[1]:
+        return math.inf
+    shares = _scores(w_q, w_k, z).softmax(dim=-1)
+    slopes = torch.diag_embed(shares) - shares.unsqueeze(2) * shares.unsqueeze(1)
+    steepest = _norm(slopes).amax()
+    read = shares @ z
+    reach = torch.hypot(_norm(z @ w_q), _norm(z @ w_k)) / w_q.shape[-1] ** 0.5
+    rho = steepest * _norm(z) * _norm(z @ w_v) * reach / _norm(read)
+    return float(condition_numbers(read.unsqueeze(0)) * torch.hypot(torch.ones_like(rho), rho))
+
+
+def _norm(matrices: Tensor) -> Tensor:
+    norm: Tensor = torch.linalg.matrix_norm(matrices, ord=2)
+    return norm
+
+
 def relative_entropy(w_q: Tensor, w_k: Tensor, z: Tensor, mask: Tensor | None) -> float:
     """Mean attention entropy of one head over real queries as a share of ln n, 0 (one-hot) to 1 (uniform).
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from incrt_cli.geometry.conditioning import Conditioning
-from incrt_cli.model.layer import Layer
+from incrt_cli.model.layer import Layer, norm
 
 PAD = 0
 
@@ -31,6 +31,7 @@ class Architecture:
     embedding_dropout: float = 0.0
     conditioning: Conditioning | None = None
     pooling: Literal["mean", "first"] = "mean"
+    layer_norm: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "heads": list(self.heads)}
@@ -53,7 +54,7 @@ class Classifier(nn.Module):
         self.positions = nn.Parameter(torch.randn(a.max_tokens, a.width) * 0.02) if a.positions else None
         self.embedding_dropout = nn.Dropout(a.embedding_dropout)
         self.layers = nn.ModuleList(self._layer(heads) for heads in a.heads)
-        self.norm = nn.LayerNorm(a.width)
+        self.norm = norm(a.width, a.layer_norm)
         self.readout = nn.Linear(a.width, a.classes)
         nn.init.zeros_(self.readout.bias)
 
@@ -87,16 +88,8 @@ class Classifier(nn.Module):
 
     def _layer(self, heads: int) -> Layer:
         a = self._architecture
-        return Layer(
-            a.width,
-            a.head_width,
-            a.value_width,
-            heads,
-            a.ffn_multiplier,
-            a.dropout,
-            a.conditioning,
-            self._recompute,
-        )
+        shape = (a.width, a.head_width, a.value_width, heads, a.ffn_multiplier, a.dropout)
+        return Layer(*shape, a.conditioning, a.layer_norm, self._recompute)
 
     def forward(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
         """Logits B × c; `mask` B × n is True at real tokens, None where no token is padding."""

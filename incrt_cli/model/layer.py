@@ -35,16 +35,16 @@ class Layer(nn.Module):
         ffn_multiplier: float,
         dropout: float,
         conditioning: Conditioning | None = None,
+        layer_norm: bool = True,
         recompute: bool = False,
     ) -> None:
         super().__init__()
         self.recompute = recompute
-        self.norm = nn.LayerNorm(width)
+        self.norm = norm(width, layer_norm)
         self.bank = HeadBank(width, head_width, value_width, heads, conditioning)
         self.dropout = nn.Dropout(dropout)
-        self.ffn = (
-            _feed_forward(width, round(width * ffn_multiplier), dropout) if ffn_multiplier > 0 else None
-        )
+        hidden = round(width * ffn_multiplier)
+        self.ffn = _feed_forward(width, hidden, dropout, layer_norm) if ffn_multiplier > 0 else None
         self.observer: Observer | None = None
         self.tap: Tap | None = None
         self.compiled: Block | None = None
@@ -87,9 +87,14 @@ class Layer(nn.Module):
             last.bias.zero_()
 
 
-def _feed_forward(width: int, hidden: int, dropout: float) -> nn.Sequential:
+def norm(width: int, present: bool) -> nn.Module:
+    """A LayerNorm, or nothing in its place."""
+    return nn.LayerNorm(width) if present else nn.Identity()
+
+
+def _feed_forward(width: int, hidden: int, dropout: float, layer_norm: bool) -> nn.Sequential:
     return nn.Sequential(
-        nn.LayerNorm(width),
+        norm(width, layer_norm),
         nn.Linear(width, hidden),
         nn.GELU(),
         nn.Linear(hidden, width),

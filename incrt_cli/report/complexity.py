@@ -52,17 +52,22 @@ def _matrix_table(figures: Mapping[str, Any]) -> Table:
 
 
 def grid_tables(figures: Mapping[str, Any]) -> list[Table]:
-    """Both factors at every shape of the grid, and the exponents fitted to them."""
-    columns = ("L", "H", "B_adaptive", "B_norm", "B_norm / B_adaptive")
+    """Both factors at every shape of the grid and of trained models, and the exponents of the grid."""
+    columns = ("weights", "L", "H", "heads", "B_adaptive", "B_norm", "B_norm / B_adaptive")
     lines = tuple(
-        (whole(point["layers"]), whole(point["model_width"]), *_factor_cells(point))
+        (
+            point["trained"] or "as initialised",
+            *(whole(point[key]) for key in ("layers", "model_width", "heads")),
+            *_factor_cells(point),
+        )
         for point in figures["points"]
     )
     shapes = (
-        "BERT as it is initialised (sd 0.02): L layers of width H, H/64 heads, a feed-forward block of 4H."
+        "BERT as it is initialised (sd 0.02): L layers of width H, H/64 heads in each, a feed-forward block "
+        "of 4H; and the folders that were given."
     )
     return [
-        Table("Complexity factors over depth and width", columns, lines, (shapes, NOTE), 0),
+        Table("Complexity factors over depth and width", columns, lines, (shapes, NOTE)),
         _exponent_table(figures),
     ]
 
@@ -82,9 +87,14 @@ def _exponent_table(figures: Mapping[str, Any]) -> Table:
     return Table("Growth exponents", columns, tuple(lines), (note,), 3)
 
 
+def tracked_rows(run: Run) -> list[dict[str, Any]]:
+    """What `train.complexity` wrote, one row an evaluation."""
+    return [row for row in run.metrics or () if row.get("kind") == "complexity"]
+
+
 def growth_table(run: Run) -> Table | None:
     """Complexity and heads beside the generalisation gap at every evaluation; None where none was tracked."""
-    tracked = [row for row in run.metrics or () if row.get("kind") == "complexity"]
+    tracked = tracked_rows(run)
     if not tracked:
         return None
     last = len(tracked) - 1

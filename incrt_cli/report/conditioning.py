@@ -10,16 +10,18 @@ from incrt_cli.report.table import Table, significant, whole
 from incrt_cli.rundir import Run
 
 _NOTES = (
-    "Medians over heads of W, as trained, and of W + correction, which the model computes with; worst: the "
-    "head with the largest κ or the least entropy. – stands for an infinite κ.",
+    "Medians over heads of W, as trained, and of W + correction, which the model computes with (one and the "
+    "same where nothing is corrected); worst: the head with the largest κ or the least entropy. – stands for "
+    "an infinite κ.",
     "κ(Jacobian): of one head's output in its W_Q, W_K and W_V, exactly, on the first tokens of a training "
-    "row. Entropy: 0 where every query reads one token, 1 where it reads all alike.",
+    "row; its bound follows from the norms of Z W_Q, Z W_K and Z W_V. Entropy: 0 where every query reads one "
+    "token, 1 where it reads all alike.",
     "Heads born on the gate's plane keep W_Q and W_K as they are: only their W_V is corrected.",
 )
 
 
 def conditioning_table(run: Run) -> Table | None:
-    """One line for every layer, look and figure; None where the run conditions nothing."""
+    """One line for every layer, look and figure; None where the run measured none."""
     looks = [row for row in run.metrics or () if row.get("kind") == "conditioning"]
     if not looks:
         return None

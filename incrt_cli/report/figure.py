@@ -1,4 +1,7 @@
-"""The grid of shapes as a drawing: log–log, one panel against depth and one against width, as SVG."""
+"""The grid of shapes as a drawing: log–log, one panel against depth and one against width, as SVG.
+
+Trained models stand in it as points beside the lines of the grid.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from incrt_cli.report.svg import COLOURS, Scale, document, frame, line, text
+from incrt_cli.report.svg import COLOURS, Scale, document, frame, line, mark, text
 
 _WIDTH, _HEIGHT = 360, 320  # pixels of the area that is drawn in
 _LEFT, _TOP, _LEGEND, _BOTTOM = 60, 40, 130, 50
@@ -16,7 +19,7 @@ _MOST_TICKS = 8
 
 
 def grid_svg(figures: Mapping[str, Any]) -> str:
-    """B_adaptive (solid) and B_norm (dashed) of `figures`' points, on logarithmic axes."""
+    """B_adaptive (solid, filled) and B_norm (dashed, hollow) of `figures`' points, on logarithmic axes."""
     points = figures["points"]
     depth = _panel(points, "layers", "model_width", "L", "H", 0)
     width = _panel(points, "model_width", "layers", "H", "L", _PANEL)
@@ -37,13 +40,24 @@ def _panel(
         yield text(x(math.log10(value)), bottom + 18, str(value), "middle")
     for exponent in range(int(y.low), int(y.high) + 1, max(1, math.ceil((y.high - y.low) / _MOST_TICKS))):
         yield text(left - 6, y(exponent) + 4, f"1e{exponent}", "end")
-    for index, value in enumerate(sorted({point[apart] for point in points})):
+    grid = [point for point in points if point["trained"] is None]
+    for index, value in enumerate(sorted({point[apart] for point in grid})):
         colour = COLOURS[index % len(COLOURS)]
-        shapes = [point for point in points if point[apart] == value]
+        shapes = [point for point in grid if point[apart] == value]
         for factor, dashes in _FACTORS.items():
             pairs = [(x(math.log10(point[along])), y(_log10(point, factor))) for point in shapes]
             yield line(pairs, colour, dashes)
         yield text(left + _WIDTH + 10, _TOP + 14 + 18 * index, f"{other} = {value}", "start", colour)
+    yield from _trained(points, along, x, y)
+
+
+def _trained(points: Sequence[Mapping[str, Any]], along: str, x: Scale, y: Scale) -> Iterator[str]:
+    for point in points:
+        if point["trained"] is not None:
+            adaptive, norm = ((x(math.log10(point[along])), y(_log10(point, f))) for f in _FACTORS)
+            yield mark(adaptive, "black")
+            yield mark(norm, "black", hollow=True)
+            yield text(adaptive[0] + 8, adaptive[1] + 4, point["trained"], "start")
 
 
 def _log10(point: Mapping[str, Any], factor: str) -> float:

@@ -46,6 +46,12 @@ def line(pairs: Sequence[Point], colour: str, dashes: str = "", width: float = 2
     return f'<polyline points="{path}" fill="none" {style}/>'
 
 
+def mark(point: Point, colour: str, hollow: bool = False) -> str:
+    x, y = point
+    fill = "white" if hollow else colour
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}" stroke="{colour}"/>'
+
+
 def text(x: float, y: float, words: str, anchor: str, colour: str = "black") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(words)}</text>'
 

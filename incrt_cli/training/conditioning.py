@@ -12,7 +12,12 @@ import torch
 from torch import Tensor
 
 from incrt_cli.data.task import Batch, Task
-from incrt_cli.geometry.conditioning import condition_numbers, jacobian_condition, relative_entropy
+from incrt_cli.geometry.conditioning import (
+    condition_numbers,
+    jacobian_condition,
+    jacobian_condition_bound,
+    relative_entropy,
+)
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.head_bank import HeadBank
 from incrt_cli.training.device import to_device
@@ -88,11 +93,14 @@ def _figures(bank: HeadBank, z: Tensor, mask: Tensor | None) -> list[dict[str, A
         ("entropy / ln n", lambda q, k, _: relative_entropy(q, k, z, mask))
     ]
     if len(tokens) > 1:
-        name = f"κ(Jacobian), {len(tokens)} tokens"
-        measures.append((name, partial(jacobian_condition, z=tokens)))
+        where = f"{len(tokens)} tokens"
+        measures.append((f"κ(Jacobian), {where}", partial(jacobian_condition, z=tokens)))
+        measures.append((f"κ(Jacobian) bound, {where}", partial(jacobian_condition_bound, z=tokens)))
+    # Without a correction both are the same, and a Jacobian is too dear to be taken twice.
+    distinct = (bare,) if bank.correction is None else (bare, conditioned)
     for name, measure in measures:
-        values = [[measure(*head) for head in zip(*weights, strict=True)] for weights in (bare, conditioned)]
-        figures.append(_figure(name, *values))
+        values = [[measure(*head) for head in zip(*weights, strict=True)] for weights in distinct]
+        figures.append(_figure(name, values[0], values[-1]))
     return figures
 
 

@@ -162,6 +162,7 @@ def build_model(config: Config, task: Task) -> Classifier:
             embedding_dropout=shape.embedding_dropout,
             conditioning=_conditioning(config.conditioning),
             pooling=shape.pooling,
+            layer_norm=shape.layer_norm,
         ),
         config.train.recompute,
     )

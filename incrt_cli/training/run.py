@@ -129,7 +129,7 @@ def _account(prepared: Prepared) -> Mapping[str, Any]:
 
 
 def _measure_conditioning(run: RunWriter, prepared: Prepared, step: int) -> None:
-    if prepared.config.conditioning.method == "none":
+    if not prepared.config.conditioning.measured:
         return
     for row in conditioning_rows(prepared.model, sample(prepared.task, prepared.device), step):
         run.append_metrics(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ import torch
 
 from incrt_cli.cli.main import run
 from incrt_cli.report.complexity import NOTE
+from incrt_cli.report.complexity_figure import complexity_svg
 from incrt_cli.rundir import read_model, read_run
 from tests.complexity.models import DEPTH, HEADS, WIDTH, bert_state, random_layers, write_checkpoint
 from tests.shipped import SMALL_GENOMES, SMALL_RUN
@@ -72,6 +74,30 @@ def test_the_report_of_a_tracked_run_has_its_table(tracked: Path, capsys: pytest
     assert NOTE in section
 
 
+def test_the_report_draws_factors_and_gap_against_heads(
+    tracked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", str(tracked), "--out", str(tmp_path / "out")]) == 0
+    assert "complexity.svg" in capsys.readouterr().err
+    drawing = ElementTree.fromstring((tmp_path / "out" / "complexity.svg").read_text())
+    marks = [element for element in drawing if element.tag.endswith("circle")]
+    rows = [row for row in read_run(tracked).metrics if row["kind"] == "complexity"]
+    assert len(marks) == 3 * len(rows)  # both factors and the gap
+    filled = [mark for mark in marks if mark.attrib["fill"] != "white"][: len(rows)]
+    heights = [-float(mark.attrib["cy"]) for mark in filled]
+    factors = [row["b_adaptive"] for row in rows]
+    assert sorted(range(len(rows)), key=heights.__getitem__) == sorted(
+        range(len(rows)), key=factors.__getitem__
+    )
+
+
+def test_runs_that_tracked_nothing_draw_nothing(tracked: Path) -> None:
+    run_ = read_run(tracked)
+    assert complexity_svg([run_, replace(run_, name="plain", metrics=())]) == complexity_svg([run_])
+    assert complexity_svg([replace(run_, metrics=())]) is None
+    assert complexity_svg([replace(run_, name=str(i)) for i in range(7)]) is None
+
+
 def test_a_checkpoint_is_shown_with_what_the_figures_are_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,13 +121,44 @@ def test_a_grid_is_a_table_a_csv_and_a_drawing(tmp_path: Path, capsys: pytest.Ca
     assert {len(line.attrib["points"].split()) for line in lines} == {2, 3}
 
 
+def test_trained_models_stand_beside_the_grid_and_outside_its_exponents(
+    tracked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layers = random_layers(DEPTH, WIDTH, HEADS, WIDTH // HEADS, 16, 5.0, seed=0)
+    folders = [str(tracked), str(write_checkpoint(tmp_path / "L=3", bert_state(layers, "bert.")))]
+    command = ["bound", "--grid", "L=1,2", "H=64,128", "--json"]
+    figures = []
+    for arguments in (
+        command,
+        [*command, *folders, "--out", str(tmp_path / "out")],
+        ["bound", folders[1], "--json"],
+    ):
+        assert run(arguments) == 0
+        figures.append(json.loads(capsys.readouterr().out))
+    grid, both, alone = figures
+    assert both["exponents"] == grid["exponents"] and both["points"][:4] == grid["points"]
+    ours, published = both["points"][4:]
+    assert (ours["trained"], ours["heads"]) == ("run", read_run(tracked).result["heads"])
+    assert (published["layers"], published["model_width"], published["heads"]) == (
+        DEPTH,
+        WIDTH,
+        DEPTH * HEADS,
+    )
+    assert published["b_adaptive"] == alone["b_adaptive"] and published["trained"] == "L=3"
+    assert (tmp_path / "out" / "grid.svg").read_text().count("<circle") == 2 * 2 * 2
+    assert run([*command[:-1], *folders]) == 0
+    assert f"| L=3 | {DEPTH} | {WIDTH} | {DEPTH * HEADS} |" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["bound", "a", "b"], "one folder at a time, not 2"),
         (["bound", "a", "--out", "b"], "--out goes with --grid"),
         (["bound", "a"], "no such folder"),
-        (["bound", "--grid", "a"], "--grid: 'a'"),
+        (["bound", "--grid", "a"], "--grid: L and H missing"),
+        (["bound", "--grid", "L=1", "H=64", "a"], "a: no such folder"),
+        (["bound", "--grid", "L=1", "H=64", "W=2"], "--grid: 'W=2'"),
         (["bound"], "Missing argument"),
         (["bound", "--grid", "L=1", "H=64", "--seed", "-1"], "--seed"),
     ],

@@ -13,6 +13,7 @@ from incrt_cli.geometry.conditioning import (
     condition_numbers,
     correction,
     jacobian_condition,
+    jacobian_condition_bound,
     relative_entropy,
 )
 
@@ -70,6 +71,70 @@ def test_the_jacobian_is_that_of_finite_differences() -> None:
     slow = torch.stack([(output(flat + step) - output(flat - step)) / 2e-5 for step in steps], dim=1)
     values = torch.linalg.svdvals(slow)
     assert jacobian_condition(w_q, w_k, w_v, z) == pytest.approx(float(values[0] / values[-1]), rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [0.03, 0.3, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("shape", [(6, 2, 3), (12, 4, 4), (16, 8, 2)])
+def test_the_bound_holds_whatever_the_size_of_the_weights(shape: tuple[int, int, int], scale: float) -> None:
+    generator = torch.Generator().manual_seed(round(100 * scale))
+    width, keys, values = shape
+    for tokens in (2, 5, 6):
+        z, *weights = (
+            torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+            for rows, columns in ((tokens, width), (width, keys), (width, keys), (width, values))
+        )
+        w_q, w_k, w_v = (scale * w / width**0.5 for w in weights)
+        exact = jacobian_condition(w_q, w_k, w_v, z)
+        assert 1.0 < exact <= jacobian_condition_bound(w_q, w_k, w_v, z) * (1 + 1e-9)
+
+
+def _head_on_tokens() -> tuple[torch.Tensor, ...]:
+    w_q, w_k, w_v = _random(3, 6, 2, torch.float64)
+    return w_q, w_k, w_v, torch.randn(4, 6, generator=torch.Generator().manual_seed(1)).double()
+
+
+def test_the_bound_is_exact_where_nothing_reaches_the_output_through_the_shares() -> None:
+    w_q, w_k, w_v, z = _head_on_tokens()
+    shares = ((z @ w_q) @ (z @ w_k).T / 2**0.5).softmax(dim=-1)
+    expected = condition_numbers((shares @ z).unsqueeze(0)).item()
+    nothing = torch.zeros_like(w_v)
+    assert jacobian_condition(w_q, w_k, nothing, z) == pytest.approx(expected)
+    assert jacobian_condition_bound(w_q, w_k, nothing, z) == pytest.approx(expected)
+    assert jacobian_condition_bound(w_q, w_k, w_v, z) > 1.01 * expected
+
+
+@pytest.mark.parametrize("values", [4, 6, 9])
+def test_values_have_no_part_in_the_least_singular_value(values: int) -> None:
+    w_q, w_k, _, z = _head_on_tokens()
+    least, largest = [], []
+    for factor in (1.0, 20.0):
+        w_v = factor * torch.randn(6, values, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+        parts = torch.func.jacrev(attend, argnums=(0, 1, 2))(w_q, w_k, w_v, z)
+        jacobian = torch.cat([part.reshape(len(z) * values, -1) for part in parts], dim=1)
+        found = torch.linalg.svdvals(jacobian)
+        least.append(float(found[-1]))
+        largest.append(float(found[0]))
+    shares = ((z @ w_q) @ (z @ w_k).T / 2**0.5).softmax(dim=-1)
+    assert least == pytest.approx(2 * [float(torch.linalg.svdvals(shares @ z)[-1])])
+    assert largest[1] > 5.0 * largest[0]
+
+
+def test_larger_values_raise_bound_and_condition_though_their_own_condition_stays() -> None:
+    w_q, w_k, w_v, z = _head_on_tokens()
+    grown = [(factor * w_v, factor) for factor in (1.0, 10.0, 100.0)]
+    bounds = [jacobian_condition_bound(w_q, w_k, values, z) for values, _ in grown]
+    exact = [jacobian_condition(w_q, w_k, values, z) for values, _ in grown]
+    assert condition_numbers(torch.stack([values for values, _ in grown])).tolist() == pytest.approx(
+        3 * [condition_numbers(w_v.unsqueeze(0)).item()]
+    )
+    assert bounds[2] / bounds[1] == pytest.approx(10.0, rel=0.01)
+    assert exact[0] < exact[1] < exact[2]
+
+
+def test_the_bound_is_infinite_where_values_alone_do_not_reach_every_output() -> None:
+    w_q, w_k, w_v, z = _head_on_tokens()
+    assert jacobian_condition_bound(w_q, w_k, w_v, z[[0, 1, 1]]) == math.inf
+    assert jacobian_condition_bound(w_q, w_k, w_v, torch.cat([z, z])) == math.inf
 
 
 def test_entropy_is_one_where_all_are_read_alike_and_zero_where_one_is() -> None:

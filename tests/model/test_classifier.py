@@ -41,9 +41,9 @@ def test_heads_are_summed_as_the_method_says(padded: bool, value_width: int) -> 
     torch.testing.assert_close(bank(z, mask if padded else None), expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("ffn", [0.0, 2.0])
-def test_logits_do_not_depend_on_batch_size_order_or_padding(ffn: int) -> None:
-    model = _classifier(ffn_multiplier=ffn)
+@pytest.mark.parametrize(("ffn", "layer_norm"), [(0.0, True), (2.0, True), (2.0, False)])
+def test_logits_do_not_depend_on_batch_size_order_or_padding(ffn: float, layer_norm: bool) -> None:
+    model = _classifier(ffn_multiplier=ffn, layer_norm=layer_norm)
     lengths = torch.randint(1, 13, (32,))
     mask = torch.arange(12) < lengths[:, None]
     tokens = torch.randint(1, 50, (32, 12)) * mask
@@ -64,6 +64,28 @@ def test_the_observer_receives_what_the_heads_read() -> None:
     z, received = seen[0]
     assert z.shape == (2, 5, 16) and not z.requires_grad and received is mask
     torch.testing.assert_close(z.mean(dim=-1), torch.zeros(2, 5), atol=1e-6, rtol=0)  # after the LayerNorm
+
+
+def test_without_layer_norm_the_stream_is_read_as_it_is() -> None:
+    model = _classifier(heads=(3,), ffn_multiplier=2.0, layer_norm=False)
+    tokens = torch.randint(1, 50, (2, 5))
+    x = model.embedding(tokens) + model.positions[:5]
+    (layer,) = model.attention_layers
+    _, into, gelu, out, _ = layer.ffn
+    x = x + layer.bank(x, None)
+    x = x + out(gelu(into(x)))
+    torch.testing.assert_close(model(tokens, None), model.readout(x.mean(dim=1)))
+    assert not any("norm" in name for name in model.state_dict())
+
+
+def test_layer_norms_are_the_only_parameters_that_go() -> None:
+    plain, normed = (
+        {name for name, _ in _classifier(ffn_multiplier=2.0, layer_norm=present).named_parameters()}
+        for present in (False, True)
+    )
+    gone = {name.rsplit(".", 1)[0] for name in normed - plain}
+    assert plain < normed
+    assert gone == {"norm", "layers.0.norm", "layers.1.norm", "layers.0.ffn.0", "layers.1.ffn.0"}
 
 
 def test_architecture_counts_one_head_exactly() -> None:

@@ -50,12 +50,15 @@ def test_figures_are_taken_before_the_first_step_and_after_the_last(finished: Ru
     assert 0.0 < last["entropy / ln n"]["worst"] <= last["entropy / ln n"]["after"] < 1.0
     (jacobian,) = [f for name, f in first.items() if name.startswith("κ(Jacobian), ")]
     assert jacobian["before"] >= 1.0 and jacobian["after"] != jacobian["before"]
+    for figures in (first, last):
+        exact, bound = (f for name, f in figures.items() if name.startswith("κ(Jacobian)"))
+        assert all(bound[key] >= exact[key] for key in ("before", "after", "worst"))
 
 
 def test_the_report_has_a_line_for_every_figure(finished: Run) -> None:
     table = (finished.path / "report.md").read_text().split("## Conditioning\n")[1].split("## ")[0]
     lines = [line for line in table.splitlines() if line.startswith("| ")]
-    assert len(lines) - 1 == sum(len(look["figures"]) for look in _looks(finished)) == 10
+    assert len(lines) - 1 == sum(len(look["figures"]) for look in _looks(finished)) == 12
 
 
 def test_the_saved_model_holds_a_correction_of_every_grown_head(finished: Run) -> None:
@@ -106,7 +109,27 @@ def test_a_saturated_softmax_is_said_before_training(settings: tuple[str, ...], 
     assert any("layer 0 is saturated" in line for line in said) == warned
 
 
-def test_a_run_that_conditions_nothing_has_no_such_figures(tmp_path: Path) -> None:
-    run = _train(tmp_path / "run", "train.epochs=0.1", "conditioning.targets=[q]", "conditioning.strength=3")
+@pytest.mark.parametrize(
+    "settings",
+    [("conditioning.targets=[q]", "conditioning.strength=3"), (*SVD, "conditioning.measure=false")],
+)
+def test_figures_are_taken_where_something_is_conditioned_unless_they_are_refused(
+    tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    run = _train(tmp_path / "run", "train.epochs=0.1", *settings)
     assert not _looks(run) and "## Conditioning" not in (run.path / "report.md").read_text()
-    assert not any("correction" in name for name in read_model(run.path)[0])
+    assert any("correction" in name for name in read_model(run.path)[0]) == ("svd" in settings[0])
+
+
+def test_a_control_has_the_same_table_and_is_the_run_that_nobody_measured(
+    finished: Run, tmp_path: Path
+) -> None:
+    control, plain = _train(tmp_path / "control", "conditioning.measure=true"), _train(tmp_path / "plain")
+    for look, conditioned in zip(_looks(control), _looks(finished), strict=True):
+        pairs = zip(look["figures"], conditioned["figures"], strict=True)
+        assert all(ours["figure"] == theirs["figure"] for ours, theirs in pairs)
+        assert all(figure["before"] == figure["after"] for figure in look["figures"])
+    pairs = zip(_looks(control)[0]["figures"], _looks(finished)[0]["figures"], strict=True)
+    assert all(ours["before"] == theirs["before"] for ours, theirs in pairs), "both start from one model"
+    measured, other = (read_model(run.path)[0] for run in (control, plain))
+    assert all(torch.equal(measured[name], other[name]) for name in other)

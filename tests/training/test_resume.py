@@ -53,6 +53,7 @@ RUNS: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "significance": ((*ASKING, *DEPTH, "train.complexity=true"), {"birth", "layer"}),
     "notebook": (("gate.variant=notebook", "gate.confirm=false", "gate.threshold=initial"), {"birth"}),
     "static": (("gate.enabled=false", "model.heads=3", "model.layers=2"), set()),
+    "bare": (("model.layer_norm=false", "conditioning.measure=true", "gate.growth_fraction=0.1"), {"birth"}),
 }
 
 
