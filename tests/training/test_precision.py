@@ -68,8 +68,8 @@ def test_c_is_what_it_is_without_bfloat16() -> None:
 def test_the_probe_looks_in_float32() -> None:
     probe = TaskProbe(_model(), lambda step: Draw([_batch()], [_batch()]), horizon=2)
     probe.look(0)
-    view = probe.sight.search[0][0]
-    assert {tensor.dtype for tensor in view} == {torch.float32} == {probe.sight.losses.dtype}
+    view = probe.sight.search[0]
+    assert view.z.dtype == view.pull.dtype == probe.losses.dtype == torch.float32
 
 
 def test_a_run_in_bfloat16_grows_and_stays_close_to_float32(tmp_path: Path) -> None:
