@@ -1,0 +1,89 @@
+"""Part `layer`: a bank of heads, forward and backward, against torch's layer and against a loop over heads."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import torch
+from torch import Tensor, nn
+
+from incrt_cli.bench.formulations import HeadByHead, furthest, reference
+from incrt_cli.bench.measurement import Context, Found, Measurement, seconds_of
+from incrt_cli.bench.timing import Effort, Work, side_by_side
+from incrt_cli.model.head_bank import HeadBank
+
+WIDTHS, HEADS = (128, 256, 768), (16, 64, 130)
+_NAMED = (256, 130)  # the shape of `loop_ratio`
+_QUICK_WIDTHS, _QUICK_HEADS, _QUICK_NAMED = (32,), (4, 6), (32, 6)
+_HEAD_WIDTH = 16  # where d/K is no integer, or less than 2
+_ROUNDING = 1e-4  # float32, over sums of up to a thousand terms
+_PADDING = 5  # of the tokens of each sequence, in the masked case
+_OURS, _MASKED = "bank", "bank, masked"
+
+
+def layers(context: Context) -> Found:
+    """`layer_ratio` is the worst of all shapes, `loop_ratio` (loop over bank) that of d = 256, K = 130."""
+    widths, heads = (_QUICK_WIDTHS, _QUICK_HEADS) if context.quick else (WIDTHS, HEADS)
+    found = Found()
+    ratios, loops = [], {}
+    for width, count in product(widths, heads):
+        measured = _one(context, width, count)
+        found.measurements += measured
+        # In the order of the works: bank, reference, both masked, and the loop.
+        ratios.append(measured[0].ratio)
+        loops[width, count] = measured[-1].ratio
+    found.figures["layer_ratio"] = max(ratio for ratio in ratios if ratio is not None)
+    found.figures["loop_ratio"] = loops[_QUICK_NAMED if context.quick else _NAMED]
+    return found
+
+
+def head_width(width: int, heads: int) -> int:
+    """d/K where that is an integer ≥ 2, else 16."""
+    whole, rest = divmod(width, heads)
+    return whole if rest == 0 and whole >= 2 else _HEAD_WIDTH
+
+
+def _one(context: Context, width: int, heads: int) -> list[Measurement]:
+    batch, tokens = (4, 16) if context.quick else (16, 64)
+    torch.manual_seed(context.config.seed)
+    own = head_width(width, heads)
+    bank = HeadBank(width, own, own, heads).to(context.device)
+    z = torch.randn(batch, tokens, width, device=context.device, requires_grad=True)
+    mask = torch.ones(batch, tokens, dtype=torch.bool, device=context.device)
+    mask[:, tokens - _PADDING :] = False
+    other, loop = reference(bank), HeadByHead(bank)
+    # A ratio of two computations means nothing unless they compute the same.
+    for name, found in {
+        "the reference": furthest(bank, other, z, None),
+        "the masked reference": furthest(bank, other, z, mask),
+        "the loop": furthest(bank, loop, z, None),
+    }.items():
+        assert found < _ROUNDING, f"{name} differs by {found:g} at d = {width}, K = {heads}"
+    shape = {"B": batch, "n": tokens, "d": width, "K": heads, "d_k": own}
+    name = "MultiheadAttention" if own * heads == width else "fused operations"
+    works = {
+        _OURS: _pass(bank, z, None),
+        name: _pass(other, z, None),
+        _MASKED: _pass(bank, z, mask),
+        f"{name}, masked": _pass(other, z, mask),
+    }
+    timings = side_by_side(works, context.effort, context.clock)
+    plain = {key: timings[key] for key in (_OURS, name)}
+    masked = {key: timings[key] for key in (_MASKED, f"{name}, masked")}
+    # The comparison with the loop is one of several times: a few rounds of its seconds are enough.
+    few = Effort(repetitions=context.effort.repetitions, least=2, seconds=context.effort.seconds / 2)
+    looped = side_by_side({_OURS: works[_OURS], "loop over heads": _pass(loop, z, None)}, few, context.clock)
+    return [
+        *seconds_of("layer", plain, shape, name),
+        *seconds_of("layer", masked, shape, f"{name}, masked"),
+        seconds_of("layer", looped, shape, _OURS)[1],
+    ]
+
+
+def _pass(module: nn.Module, z: Tensor, mask: Tensor | None) -> Work:
+    def work() -> None:
+        module.zero_grad(set_to_none=True)
+        z.grad = None
+        module(z, mask).sum().backward()
+
+    return work
