@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from incrt_cli.config.schema import Config
+from incrt_cli.model.classifier import Classifier
 from incrt_cli.training.loop import Loop
 from incrt_cli.training.prepare import Prepared, prepare
 from incrt_cli.training.progress import Silent
@@ -47,9 +48,23 @@ def ready(config: Config) -> Prepared:
     return prepare(config, lambda line: None)
 
 
-def loop_for(prepared: Prepared, steps: int, notes: Notes | None = None) -> Loop:
-    """A loop that ends after `steps` steps, however many epochs the config asks for."""
-    train, batch_size = prepared.task.splits["train"], prepared.config.train.batch_size
-    epochs = steps / math.ceil(len(train) / batch_size)
-    config = changed(prepared.config, {"train.epochs": epochs})
-    return Loop(replace(prepared, config=config), notes or Notes(), Silent())
+class Driven(NamedTuple):
+    """A run in memory: its loop trains `model` and writes into `notes`."""
+
+    model: Classifier
+    loop: Loop
+    notes: Notes
+
+    @property
+    def heads(self) -> int:
+        return sum(self.model.head_counts)
+
+
+def drive(prepared: Prepared, steps: int | None = None) -> Driven:
+    """The run of `prepared`, to its end or as if it were `steps` steps long."""
+    if steps is not None:
+        train, batch_size = prepared.task.splits["train"], prepared.config.train.batch_size
+        epochs = steps / math.ceil(len(train) / batch_size)
+        prepared = replace(prepared, config=changed(prepared.config, {"train.epochs": epochs}))
+    notes = Notes()
+    return Driven(prepared.model, Loop(prepared, notes, Silent()), notes)

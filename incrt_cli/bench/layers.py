@@ -1,7 +1,8 @@
-"""Part `layer`: a bank of heads, forward and backward, against torch's layer and against a loop over heads."""
+"""Part `layer`: a bank of heads, forward and backward, against torch's layer and a loop over heads."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from incrt_cli.bench.formulations import HeadByHead, furthest, reference
 from incrt_cli.bench.measurement import Context, Found, Measurement, seconds_of
-from incrt_cli.bench.timing import Effort, Work, side_by_side
+from incrt_cli.bench.timing import Work, side_by_side
 from incrt_cli.model.head_bank import HeadBank
 
 WIDTHS, HEADS = (128, 256, 768), (16, 64, 130)
@@ -70,8 +71,9 @@ def _one(context: Context, width: int, heads: int) -> list[Measurement]:
     timings = side_by_side(works, context.effort, context.clock)
     plain = {key: timings[key] for key in (_OURS, name)}
     masked = {key: timings[key] for key in (_MASKED, f"{name}, masked")}
-    # The comparison with the loop is one of several times: a few rounds of its seconds are enough.
-    few = Effort(repetitions=context.effort.repetitions, least=2, seconds=context.effort.seconds / 2)
+    # The heaviest loops take many seconds, and are one of several times: one round of those is enough.
+    least = context.effort.least if (width, heads) == _NAMED else 1
+    few = replace(context.effort, least=least, seconds=context.effort.seconds / 2, warm_up=0)
     looped = side_by_side({_OURS: works[_OURS], "loop over heads": _pass(loop, z, None)}, few, context.clock)
     return [
         *seconds_of("layer", plain, shape, name),

@@ -11,7 +11,7 @@ import torch
 
 from incrt_cli.bench.measurement import Context, Measurement, Shape, rate_of
 from incrt_cli.bench.timing import side_by_side
-from incrt_cli.config.schema import Config
+from incrt_cli.config.schema import ModelSection
 
 _SIZE, _QUICK_SIZE, _CUDA_SIZE = 1024, 128, 8192
 _TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -32,12 +32,12 @@ def machine_rate(context: Context) -> list[Measurement]:
     return measured
 
 
-def step_operations(config: Config, lengths: np.ndarray) -> float:
+def step_operations(model: ModelSection, lengths: np.ndarray) -> float:
     """Floating-point operations of one training step on rows of `lengths`, padded to the longest.
 
     Those of attention and feed-forward; embedding, norms and read-out are left out.
     """
-    model, batch, longest = config.model, len(lengths), int(lengths.max())
+    batch, longest = len(lengths), int(lengths.max())
     tokens = batch * longest
     projections = 2 * tokens * model.width * model.heads * 2 * (model.head_width + model.value_width)
     attention = 2 * batch * longest**2 * model.heads * (model.head_width + model.value_width)

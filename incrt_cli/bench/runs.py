@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-from incrt_cli.bench.drive import Notes, changed, loop_for, ready
+from incrt_cli.bench.drive import Driven, changed, drive, ready
 from incrt_cli.bench.measurement import Context, Found, seconds_of
 from incrt_cli.bench.timing import Timing
 from incrt_cli.config.schema import Config
-from incrt_cli.model.classifier import Classifier
-from incrt_cli.training.loop import Loop
-from incrt_cli.training.progress import Silent
 
 _BLOCKS = 20  # of a run; short beside the time in which a machine's load changes
 _QUICK_STEPS = 60
-
-
-class _Run(NamedTuple):
-    model: Classifier
-    loop: Loop
-    notes: Notes
-
-    @property
-    def heads(self) -> int:
-        return sum(self.model.head_counts)
-
-    @property
-    def looks(self) -> list[dict[str, Any]]:
-        """Evaluations on what the run is monitored on."""
-        return [row for row in self.notes.rows if row["kind"] == "evaluation"]
 
 
 def runs(context: Context) -> Found:
@@ -56,15 +38,14 @@ def runs(context: Context) -> Found:
     return Found(_figures(grown, fixed, blocks), measured)
 
 
-def _begin(context: Context, config: Config) -> _Run:
-    prepared, notes = ready(config), Notes()
-    loop = Loop(prepared, notes, Silent())
-    if context.quick and loop.total_steps > _QUICK_STEPS:
-        loop = loop_for(prepared, _QUICK_STEPS, notes)
-    return _Run(prepared.model, loop, notes)
+def _begin(context: Context, config: Config) -> Driven:
+    prepared = ready(config)
+    run = drive(prepared)
+    short = context.quick and run.loop.total_steps > _QUICK_STEPS
+    return drive(prepared, _QUICK_STEPS) if short else run
 
 
-def _in_turns(grown: _Run, fixed: _Run) -> list[dict[str, Any]]:
+def _in_turns(grown: Driven, fixed: Driven) -> list[dict[str, Any]]:
     """Both runs to their end, a block of each at a time: heads and seconds of every block."""
     total, blocks = grown.loop.total_steps, []
     size = math.ceil(total / _BLOCKS)
@@ -83,9 +64,9 @@ def _in_turns(grown: _Run, fixed: _Run) -> list[dict[str, Any]]:
     return blocks
 
 
-def _figures(grown: _Run, fixed: _Run, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    seconds, target = fixed.loop.course.seconds, fixed.looks[-1]["loss"]
-    reached = next((look["seconds"] for look in grown.looks if look["loss"] <= target), None)
+def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    seconds, target = fixed.loop.course.seconds, _looks(fixed)[-1]["loss"]
+    reached = next((look["seconds"] for look in _looks(grown) if look["loss"] <= target), None)
     return {
         "run_ratio": grown.loop.course.seconds / seconds,
         "run_to_loss_ratio": None if reached is None else reached / seconds,
@@ -94,10 +75,15 @@ def _figures(grown: _Run, fixed: _Run, blocks: list[dict[str, Any]]) -> dict[str
             "static_seconds": seconds,
             "growing_heads": grown.heads,
             "static_heads": fixed.heads,
-            "growing_loss": grown.looks[-1]["loss"],
+            "growing_loss": _looks(grown)[-1]["loss"],
             "static_loss": target,
-            "loss_on": fixed.looks[-1]["split"],
+            "loss_on": _looks(fixed)[-1]["split"],
             "seconds_to_static_loss": reached,
             "blocks": blocks,
         },
     }
+
+
+def _looks(run: Driven) -> list[dict[str, Any]]:
+    """The evaluations."""
+    return [row for row in run.notes.rows if row["kind"] == "evaluation"]

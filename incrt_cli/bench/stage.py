@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.optim import Optimizer
 
-from incrt_cli.bench.drive import STEPS_ALONE, changed, loop_for, ready
+from incrt_cli.bench.drive import STEPS_ALONE, changed, drive, ready
 from incrt_cli.bench.measurement import Context
 from incrt_cli.bench.subjects import Step
 from incrt_cli.geometry.capture import empty_capture
@@ -37,7 +37,7 @@ class Stage:
     def __init__(self, context: Context) -> None:
         config = changed(context.config, {**STEPS_ALONE, "model.heads": context.heads, "gate.enabled": False})
         prepared = ready(config)
-        loop_for(prepared, _STEPS_BEFORE + 1).run(_STEPS_BEFORE)
+        drive(prepared, _STEPS_BEFORE + 1).loop.run(_STEPS_BEFORE)
         variant = "notebook" if config.gate.variant == "notebook" else "paper"
         asked: dict[str, Any] = {"variant": variant, "max_heads": None, "attribution": None}
         self._settings = config.gate.model_copy(update={**asked, "tracker": "online"})

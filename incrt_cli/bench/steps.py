@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from incrt_cli.bench.drive import STEPS_ALONE, changed, loop_for, ready
+from incrt_cli.bench.drive import STEPS_ALONE, Driven, changed, drive, ready
 from incrt_cli.bench.measurement import Context, Found, rate_of, seconds_of
 from incrt_cli.bench.rate import machine_rate, step_operations
 from incrt_cli.bench.timing import Effort, Timing, Work, side_by_side
-from incrt_cli.config.schema import Config, GateSection
+from incrt_cli.config.schema import GateSection
 from incrt_cli.growth.progress import interval
 from incrt_cli.training.loop import Loop
-from incrt_cli.training.prepare import Prepared
 
-_QUICK_BLOCK = 20
+WITH, QUIET, WITHOUT = "with the gate", "with a gate that asks for nothing", "without"
+_QUICK_BLOCK = 20  # steps
 _CONDITIONED = {"conditioning.method": "svd", "conditioning.targets": ("q", "k", "v")}
 
 
@@ -23,8 +26,12 @@ def steps(context: Context) -> Found:
     found = Found()
     own = context.config.gate.variant
     variants = [own] if context.given else list(dict.fromkeys([own, "paper", "significance"]))
-    by_variant = {variant: _gate(context, variant, found) for variant in variants}
-    found.figures |= {"gate_step_ratio": by_variant[own], "gate_step_ratios": by_variant}
+    ratios = {variant: _gate(context, variant, found) for variant in variants}
+    found.figures |= {
+        "gate_step_ratio": ratios[own][0],
+        "gate_quiet_step_ratio": ratios[own][1],
+        "gate_step_ratios": {variant: ratio for variant, (ratio, _) in ratios.items()},
+    }
     found.figures["conditioning_step_ratio"] = _conditioning(context, found)
     return found
 
@@ -39,11 +46,11 @@ def block_of(settings: GateSection) -> int:
     return math.lcm(*clocks)
 
 
-def _gate(context: Context, variant: str, found: Found) -> float:
-    """Seconds of a block with the gate over those of the same block without it: same heads, same batches.
+def gate_runs(context: Context, variant: str, blocks: int) -> tuple[dict[str, Driven], int]:
+    """Runs that differ in the gate alone, of the same heads and on the same batches, and a block's steps.
 
-    No head is born because `gate.max_heads` are there; that the gate would have one makes the trackers
-    propose at every look, so this is the dearest cadence of looks.
+    No head is born, because `gate.max_heads` are there: a gate that would have one looks as dearly as it ever
+    does, trackers proposing at every look. One with thresholds out of reach is as it is once growth is over.
     """
     heads = context.heads
     config = changed(
@@ -51,18 +58,26 @@ def _gate(context: Context, variant: str, found: Found) -> float:
         {**STEPS_ALONE, "model.heads": heads, "gate.enabled": True, "gate.variant": variant,
          "gate.max_heads": heads, "gate.attribution": None},
     )  # fmt: skip
-    size, effort = block_of(config.gate), context.long_effort
-    if context.quick:
-        size = min(size, _QUICK_BLOCK)
+    size = min(block_of(config.gate), _QUICK_BLOCK if context.quick else sys.maxsize)
     gated = ready(config)
     # A gate that reserves records trains on the others; so does its static twin.
-    static = replace(_static(config), growth_rows=gated.growth_rows)
-    room = size * (effort.warm_up + effort.repetitions) + 1  # the last step evaluates
-    loops = {"with the gate": loop_for(gated, room), "without": loop_for(static, room)}
-    timings = side_by_side(_blocks(loops, size), effort, context.clock)
-    shape = {**_shape(config), "steps": size, "gate": variant}
-    found.measurements += seconds_of("step", timings, shape, "without")
-    return timings["with the gate"].over(timings["without"])
+    static = replace(ready(changed(config, {"gate.enabled": False})), growth_rows=gated.growth_rows)
+    prepared = {WITH: gated, WITHOUT: static}
+    if variant != "significance":
+        prepared[QUIET] = ready(changed(config, {"gate.growth_fraction": 0.99}))
+    room = size * blocks + 1  # the last step evaluates
+    return {name: drive(one, room) for name, one in prepared.items()}, size
+
+
+def _gate(context: Context, variant: str, found: Found) -> tuple[float, float | None]:
+    """Seconds of a block with the gate, and with one that asks for nothing, over those without."""
+    effort = context.long_effort
+    runs, size = gate_runs(context, variant, effort.warm_up + effort.repetitions)
+    timings = side_by_side(_blocks(runs, size), effort, context.clock)
+    shape = {**_shape(context), "steps": size, "gate": variant}
+    found.measurements += seconds_of("step", timings, shape, WITHOUT)
+    quiet = timings[QUIET].over(timings[WITHOUT]) if QUIET in timings else None
+    return timings[WITH].over(timings[WITHOUT]), quiet
 
 
 def _conditioning(context: Context, found: Found) -> float:
@@ -70,13 +85,15 @@ def _conditioning(context: Context, found: Found) -> float:
     config = changed(context.config, {**STEPS_ALONE, "model.heads": context.heads, "gate.enabled": False})
     size = 5 if context.quick else 25
     effort = Effort(2, least=2) if context.quick else Effort(repetitions=11, seconds=20.0)
-    room = size * (effort.warm_up + effort.repetitions) + 1  # the last step evaluates
-    plain = loop_for(ready(changed(config, {"conditioning.method": "none"})), room)
-    loops = {"conditioned": loop_for(ready(changed(config, _CONDITIONED)), room), "plain": plain}
-    timings = side_by_side(_blocks(loops, size), effort, context.clock)
-    shape = {**_shape(config), "steps": size}
-    found.measurements += seconds_of("step", timings, shape, "plain")
-    _speed(context, found, plain, timings["plain"], size * effort.warm_up)
+    room = size * (effort.warm_up + effort.repetitions) + 1
+    settings: dict[str, Mapping[str, Any]] = {
+        "conditioned": _CONDITIONED,
+        "plain": {"conditioning.method": "none"},
+    }
+    runs = {name: drive(ready(changed(config, one)), room) for name, one in settings.items()}
+    timings = side_by_side(_blocks(runs, size), effort, context.clock)
+    found.measurements += seconds_of("step", timings, {**_shape(context), "steps": size}, "plain")
+    _speed(context, found, runs["plain"].loop, timings["plain"], size * effort.warm_up)
     return timings["conditioned"].over(timings["plain"])
 
 
@@ -86,9 +103,9 @@ def _speed(context: Context, found: Found, loop: Loop, timing: Timing, first: in
     lengths = [split.lengths[indices] for split, indices in rows]
     rounds = len(timing.seconds)
     tokens = sum(int(of_step.sum()) for of_step in lengths) / rounds
-    config = changed(context.config, {"model.heads": context.heads})
-    measured = rate_of("step", "training", timing, tokens, "tokens/s", _shape(config))
-    operations = sum(step_operations(config, of_step) for of_step in lengths) / rounds
+    measured = rate_of("step", "training", timing, tokens, "tokens/s", _shape(context))
+    shape = changed(context.config, {"model.heads": context.heads}).model
+    operations = sum(step_operations(shape, of_step) for of_step in lengths) / rounds
     rates = machine_rate(context)
     found.measurements += [measured, *rates]
     achieved = operations / timing.median / 1e12
@@ -100,17 +117,15 @@ def _speed(context: Context, found: Found, loop: Loop, timing: Timing, first: in
     }
 
 
-def _static(config: Config) -> Prepared:
-    return ready(changed(config, {"gate.enabled": False}))
+def _blocks(runs: Mapping[str, Driven], size: int) -> dict[str, Work]:
+    def block(loop: Loop) -> Work:
+        return lambda: loop.run(loop.steps + size)
+
+    return {name: block(run.loop) for name, run in runs.items()}
 
 
-def _blocks(loops: dict[str, Loop], size: int) -> dict[str, Work]:
-    return {name: lambda loop=loop: loop.run(loop.steps + size) for name, loop in loops.items()}  # type: ignore[misc]
-
-
-def _shape(config: Config) -> dict[str, int | str]:
-    model = config.model
+def _shape(context: Context) -> dict[str, int | str]:
+    model, batch = context.config.model, context.config.train.batch_size
     return {
-        "B": config.train.batch_size, "d": model.width, "d_k": model.head_width, "K": model.heads,
-        "layers": model.layers,
+        "B": batch, "d": model.width, "d_k": model.head_width, "K": context.heads, "layers": model.layers,
     }  # fmt: skip

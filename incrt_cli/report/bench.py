@@ -11,6 +11,7 @@ from incrt_cli.report.table import ABSENT, Table, significant, whole
 # key -> what the figure is; a figure of a part that was left out has no line
 _FIGURES = {
     "gate_step_ratio": "a training step with the gate / without",
+    "gate_quiet_step_ratio": "the same where the gate asks for no head",
     "conditioning_step_ratio": "a step with conditioning (svd of q, k, v) / without",
     "layer_ratio": "the bank of heads / torch's layer or the same fused operations, the worst shape",
     "loop_ratio": "a loop over one module a head / the bank of heads",

@@ -1,0 +1,31 @@
+"""Exponents of curves whose law is known, and the runs that are compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrt_cli.bench.curves import exponent
+from incrt_cli.bench.runs import runs
+from tests.bench.small import small
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_a_power_law_has_its_exponent(power: float) -> None:
+    xs = [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert exponent(xs, [3e-3 * x**power for x in xs]) == pytest.approx(power, abs=1e-9)
+
+
+def test_the_exponent_is_of_the_last_half_alone() -> None:
+    # A fixed cost hides the law where x is small.
+    assert exponent([1, 2, 4, 8], [5.0, 5.0, 1.0, 2.0]) == pytest.approx(1.0)
+    assert exponent([1, 2, 4], [7.0, 1.0, 4.0]) == pytest.approx(2.0)
+
+
+def test_the_static_run_has_the_heads_that_the_growing_one_ended_with() -> None:
+    found = runs(small()).figures
+    run, blocks = found["run"], found["run"]["blocks"]
+    counts = [block["heads"] for block in blocks]
+    assert run["static_heads"] == run["growing_heads"] == counts[-1] > 1
+    assert counts == sorted(counts) and [block["step"] for block in blocks] == list(range(3, 61, 3))
+    assert sum(block["growing_seconds"] for block in blocks) == pytest.approx(run["growing_seconds"])
+    assert found["run_ratio"] == pytest.approx(run["growing_seconds"] / run["static_seconds"])
