@@ -13,10 +13,11 @@ import numpy as np
 
 from incrt_cli.bench.measurement import Context, Found, seconds_of
 from incrt_cli.bench.subjects import Shape, random_step
-from incrt_cli.bench.timing import Effort, Timing, side_by_side
+from incrt_cli.bench.timing import Timing, side_by_side
 
 BASE = Shape(batch=8, tokens=64, width=64, head_width=16, heads=16, classes=6)
 QUICK_BASE = Shape(batch=2, tokens=8, width=16, head_width=4, heads=2, classes=2)
+_SECONDS = 8.0  # of a curve, whose points take turns
 # the field of the shape that varies, and its values
 CURVES = {
     "heads": (1, 2, 4, 8, 16, 32, 64, 128),
@@ -50,7 +51,7 @@ def exponent(xs: Sequence[float], seconds: Sequence[float]) -> float:
 
 def _timings(context: Context, shapes: Mapping[int, Shape]) -> dict[int, Timing]:
     """All points of a curve side by side."""
-    effort = context.effort if context.quick else Effort(repetitions=15, seconds=12.0)
+    effort = context.effort if context.quick else replace(context.effort, seconds=_SECONDS)
     train, device = context.config.train, context.device
     works = {str(x): random_step(shape, train, device) for x, shape in shapes.items()}
     return {int(x): timing for x, timing in side_by_side(works, effort, context.clock).items()}

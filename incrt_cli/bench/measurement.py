@@ -11,7 +11,10 @@ import torch
 from incrt_cli.bench.timing import Clock, Effort, Timing, clock_of
 from incrt_cli.config.schema import Config
 
-Shape = Mapping[str, int | str]
+Shape = Mapping[str, int | float | str]
+
+
+_QUICK = Effort(repetitions=3, least=2, seconds=0.2)
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,13 @@ class Context:
 
     @property
     def effort(self) -> Effort:
-        """For works of milliseconds."""
-        return Effort(repetitions=3, least=2, seconds=0.2) if self.quick else Effort(repetitions=15)
+        """For works of milliseconds: many rounds, so that those interrupted by other processes are few."""
+        return _QUICK if self.quick else Effort(repetitions=100, least=7, seconds=3.0)
 
     @property
     def long_effort(self) -> Effort:
         """For works of a second or more."""
-        return Effort(repetitions=2, least=2) if self.quick else Effort(repetitions=5, seconds=30.0)
+        return Effort(repetitions=2, least=2) if self.quick else Effort(5, least=3, seconds=30.0)
 
     @property
     def heads(self) -> int:

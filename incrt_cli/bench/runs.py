@@ -65,8 +65,8 @@ def _in_turns(grown: Driven, fixed: Driven) -> list[dict[str, Any]]:
 
 
 def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    seconds, target = fixed.loop.course.seconds, _looks(fixed)[-1]["loss"]
-    reached = next((look["seconds"] for look in _looks(grown) if look["loss"] <= target), None)
+    seconds, last = fixed.loop.course.seconds, _looks(fixed)[-1]
+    reached = next((look["seconds"] for look in _looks(grown) if look["loss"] <= last["loss"]), None)
     return {
         "run_ratio": grown.loop.course.seconds / seconds,
         "run_to_loss_ratio": None if reached is None else reached / seconds,
@@ -76,8 +76,8 @@ def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict
             "growing_heads": grown.heads,
             "static_heads": fixed.heads,
             "growing_loss": _looks(grown)[-1]["loss"],
-            "static_loss": target,
-            "loss_on": _looks(fixed)[-1]["split"],
+            "static_loss": last["loss"],
+            "loss_on": last["split"],
             "seconds_to_static_loss": reached,
             "blocks": blocks,
         },
@@ -85,5 +85,6 @@ def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict
 
 
 def _looks(run: Driven) -> list[dict[str, Any]]:
-    """The evaluations."""
-    return [row for row in run.notes.rows if row["kind"] == "evaluation"]
+    """The evaluations of the population that the run ends with."""
+    looks = [row for row in run.notes.rows if row["kind"] == "evaluation"]
+    return [look for look in looks if look.get("population") == looks[-1].get("population")]

@@ -84,7 +84,7 @@ def _conditioning(context: Context, found: Found) -> float:
     """A step with fixed corrections of all three projections over one with none; its speed beside it."""
     config = changed(context.config, {**STEPS_ALONE, "model.heads": context.heads, "gate.enabled": False})
     size = 5 if context.quick else 25
-    effort = Effort(2, least=2) if context.quick else Effort(repetitions=11, seconds=20.0)
+    effort = Effort(2, least=2) if context.quick else Effort(repetitions=11, least=5, seconds=20.0)
     room = size * (effort.warm_up + effort.repetitions) + 1
     settings: dict[str, Mapping[str, Any]] = {
         "conditioned": _CONDITIONED,

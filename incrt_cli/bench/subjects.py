@@ -14,12 +14,16 @@ from incrt_cli.training.device import precision
 from incrt_cli.training.optimizer import build_optimizer
 
 _VOCABULARY = 4098  # of 6-mers
+_CLASSES = 6
 _LONGEST = 128  # tokens, where the config allows for more
 
 
 @dataclass(frozen=True)
 class Shape:
-    """B rows of n tokens, through `layers` layers of width d with K heads of d_k = d_v, to c classes."""
+    """B rows of n tokens, through `layers` layers of width d with K heads of d_k = d_v, to c classes.
+
+    `ffn`: the width of the feed-forward in units of d; 0: none.
+    """
 
     batch: int
     tokens: int
@@ -28,11 +32,12 @@ class Shape:
     heads: int
     classes: int
     layers: int = 1
+    ffn: float = 0.0
 
-    def named(self) -> dict[str, int | str]:
+    def named(self) -> dict[str, int | float | str]:
         return {
             "B": self.batch, "n": self.tokens, "d": self.width, "d_k": self.head_width, "K": self.heads,
-            "classes": self.classes, "layers": self.layers,
+            "classes": self.classes, "layers": self.layers, "ffn": self.ffn,
         }  # fmt: skip
 
 
@@ -58,7 +63,16 @@ def shape_of(config: Config, heads: int) -> Shape:
     """The config's model with `heads` heads, on rows as long as its longest, but not beyond 128 tokens."""
     model = config.model
     tokens = min(config.data.max_tokens, _LONGEST)
-    return Shape(config.train.batch_size, tokens, model.width, model.head_width, heads, 6, model.layers)
+    return Shape(
+        batch=config.train.batch_size,
+        tokens=tokens,
+        width=model.width,
+        head_width=model.head_width,
+        heads=heads,
+        classes=_CLASSES,
+        layers=model.layers,
+        ffn=model.ffn_multiplier,
+    )
 
 
 def random_step(shape: Shape, settings: TrainSection, device: torch.device) -> Step:
@@ -79,5 +93,6 @@ def random_model(shape: Shape) -> Classifier:
             head_width=shape.head_width,
             value_width=shape.head_width,
             heads=(shape.heads,) * shape.layers,
+            ffn_multiplier=shape.ffn,
         )
     )

@@ -24,7 +24,7 @@ class Effort:
     """`repetitions` rounds after `warm_up`, but no more once `seconds` are measured and `least` are done."""
 
     repetitions: int
-    least: int = 3
+    least: int
     seconds: float = 6.0
     warm_up: int = 1
 

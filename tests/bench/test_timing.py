@@ -26,7 +26,7 @@ def test_works_take_turns_and_the_warm_up_is_not_counted() -> None:
     done: list[str] = []
     works = {name: lambda name=name: done.append(name) for name in "AB"}
     times = iter([100.0, 200.0, 1.0, 2.0, 3.0, 6.0, 2.0, 5.0])
-    found = side_by_side(works, Effort(3, seconds=1e9), Told(times), lambda: done.append("-"))
+    found = side_by_side(works, Effort(3, least=3, seconds=1e9), Told(times), lambda: done.append("-"))
     assert "".join(done) == "-AB-AB-AB-AB"
     assert found["A"].seconds == (1.0, 3.0, 2.0) and found["B"].seconds == (2.0, 6.0, 5.0)
     assert (found["A"].median, found["B"].median) == (2.0, 5.0)
