@@ -10,6 +10,7 @@ import multiprocessing
 import resource
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import torch
 from incrt_cli.bench.measurement import Context, Found, Measurement
 from incrt_cli.bench.subjects import Shape, random_step, shape_of
 from incrt_cli.config.schema import TrainSection
+from incrt_cli.errors import UserError
 from incrt_cli.training.device import set_up_process
 
 HEADS, _QUICK_HEADS = (1, 16, 64), (1,)
@@ -32,7 +34,7 @@ def memory(context: Context) -> Found:
         if context.device.type == "cuda":
             mib = _on_cuda(shape, context.config.train, context.device)
         else:
-            mib = _in_child(shape, context.config.train, context.config.seed)
+            mib = in_child(shape, context.config.train, context.config.seed)
         by_heads[heads] = mib
         named = shape.named()
         found.measurements.append(Measurement("memory", "peak of a step", named, "MiB", mib, mib, mib, 1))
@@ -48,11 +50,17 @@ def _on_cuda(shape: Shape, settings: TrainSection, device: torch.device) -> floa
     return (torch.cuda.max_memory_allocated(device) - before) / 2**20
 
 
-def _in_child(shape: Shape, settings: TrainSection, seed: int) -> float:
+def in_child(shape: Shape, settings: TrainSection, seed: int) -> float:
+    """`rise` in a new process. Raises UserError where that is killed."""
     # spawn: a fork would begin with the parent's memory, and could deadlock over its threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
-        return pool.submit(rise, shape, settings, seed).result()
+        try:
+            return pool.submit(rise, shape, settings, seed).result()
+        except BrokenProcessPool as error:
+            raise UserError(
+                f"memory: the process of a step with {shape.heads} heads was killed, perhaps for want of memory"
+            ) from error
 
 
 def rise(shape: Shape, settings: TrainSection, seed: int) -> float:
@@ -75,9 +83,9 @@ def _two_steps(shape: Shape, settings: TrainSection, device: torch.device) -> No
 
 def _mib(entry: str) -> float:
     """`entry` of the kernel's account of this process; the peak of resident memory where there is none."""
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{entry}:")) / 1024
+    with suppress(OSError):
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith(f"{entry}:"):
+                return int(line.split()[1]) / 1024
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20

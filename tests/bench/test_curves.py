@@ -1,11 +1,14 @@
-"""Exponents of curves whose law is known, and the runs that are compared."""
+"""Exponents of curves whose law is known, memory that is, and the runs that are compared."""
 
 from __future__ import annotations
 
 import pytest
 
 from incrt_cli.bench.curves import exponent
+from incrt_cli.bench.memory import in_child
 from incrt_cli.bench.runs import runs
+from incrt_cli.bench.subjects import Shape
+from incrt_cli.config.schema import TrainSection
 from tests.bench.small import small
 
 
@@ -19,6 +22,15 @@ def test_the_exponent_is_of_the_last_half_alone() -> None:
     # A fixed cost hides the law where x is small.
     assert exponent([1, 2, 4, 8], [5.0, 5.0, 1.0, 2.0]) == pytest.approx(1.0)
     assert exponent([1, 2, 4], [7.0, 1.0, 4.0]) == pytest.approx(2.0)
+
+
+def test_a_step_takes_at_least_its_attention_weights() -> None:
+    shape = Shape(batch=16, tokens=64, width=32, head_width=8, heads=32, classes=2)
+    weights = shape.width * 4 * shape.head_width * shape.heads  # and as many gradients and two moments
+    queries = shape.batch * shape.tokens * 3 * shape.head_width * shape.heads
+    least = 4 * (4 * weights + queries) / 2**20
+    found = in_child(shape, TrainSection(threads=1, device="cpu"), seed=0)
+    assert least < found < 100 * least
 
 
 def test_the_static_run_has_the_heads_that_the_growing_one_ended_with() -> None:
