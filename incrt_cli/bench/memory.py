@@ -59,7 +59,7 @@ def in_child(shape: Shape, settings: TrainSection, seed: int) -> float:
             return pool.submit(rise, shape, settings, seed).result()
         except BrokenProcessPool as error:
             raise UserError(
-                f"memory: the process of a step with {shape.heads} heads was killed, perhaps for want of memory"
+                f"memory: the process of a step with {shape.heads} heads was killed; perhaps memory ran out"
             ) from error
 
 
