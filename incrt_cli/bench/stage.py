@@ -18,8 +18,9 @@ from incrt_cli.geometry.spectrum import residual_spectrum
 from incrt_cli.geometry.trackers import start_tracking, track
 from incrt_cli.growth.gate import Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
-from incrt_cli.growth.operations import Operations, Site
-from incrt_cli.growth.variants import build_gate
+from incrt_cli.growth.operations import Site
+from incrt_cli.growth.surgery import add_head, remove_head
+from incrt_cli.growth.variants import build_gate, build_newborn
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.training.device import to_device
 
@@ -67,12 +68,20 @@ class Stage:
 
     def birth(self) -> None:
         """On the first plane of the residual spectrum that no head has, or on the second."""
-        born = len(self._site.heads) - self._prepared.config.model.heads
-        self._carry_out(self._planes[born])
+        site, bank = self._site, self._site.layer.bank
+        decision = self._planes[len(site.heads) - self._prepared.config.model.heads]
+        newborn = build_newborn(self._settings, decision, bank, site.moment.tokens, self._generator)
+        add_head(bank, self._optimizer, newborn)
+        site.heads.append(site.next_head)
+        site.next_head += 1
+        site.gate.born(self._op, 1, len(site.heads), site.heads[-1], decision)
 
     def prune(self) -> None:
         """The newest head."""
-        self._carry_out(Prune(self._site.heads[-1], 0.0))
+        site = self._site
+        remove_head(site.layer.bank, self._optimizer, len(site.heads) - 1)
+        decision = Prune(site.heads.pop(), 0.0)
+        site.gate.pruned(self._op, 1, len(site.heads), decision)
 
     def exact_look(self) -> None:
         self._site.gate.certify(self._site.operator(), len(self._site.heads))
@@ -84,15 +93,11 @@ class Stage:
     def tracker_step(self) -> None:
         track(self._op, self._basis, self._pair, self._gamma, self._settings.step, 1)
 
-    def _carry_out(self, decision: Grow | Prune) -> None:
-        # Without the two losses that tell what an event cost.
-        self._operations.carry_out(decision, self._site, self._op, self._check, lambda: 0.0)
-
     def _stand(self, model: Classifier, optimizer: Optimizer, gate: Gate) -> None:
         layer = model.attention_layers[0]
         heads = list(range(layer.bank.heads))
         self._site = Site(0, layer, gate, self._moment, heads, len(heads))
-        self._operations = Operations(model, optimizer, self._settings, self._generator)
+        self._model, self._optimizer = model, optimizer
         self._step = Step(model, optimizer, self._batch, self._prepared.config.train)
 
     def _gate(self, **settings: Any) -> Gate:
@@ -117,7 +122,7 @@ class Stage:
         self._calm = self._gate(**_CALM)
         for gate in (self._site.gate, self._calm):
             gate.calibrate(self._op, self._gamma, heads)
-        self._check, _ = self._site.gate.check(self._op, 1, heads)
+        self._site.gate.check(self._op, 1, heads)
         self._state = self._site.gate.state()
         self._basis = empty_capture(self._prepared.config.model.width, self._prepared.device).basis
         self._pair = start_tracking(self._basis, self._generator)

@@ -36,18 +36,18 @@ def test_the_optimiser_goes_along_with_births() -> None:
     stage = Stage(small())
     stage.reset()
     stage.birth()
-    optimizer = stage._operations.optimizer
+    optimizer = stage._optimizer
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    assert held == {id(parameter) for parameter in stage._operations.model.parameters()}
-    assert all(parameter in optimizer.state for parameter in stage._operations.model.parameters())
+    assert held == {id(parameter) for parameter in stage._model.parameters()}
+    assert all(parameter in optimizer.state for parameter in stage._model.parameters())
 
 
 def test_looks_change_no_weight() -> None:
     stage = Stage(small())
     stage.reset()
-    before = [parameter.clone() for parameter in stage._operations.model.parameters()]
+    before = [parameter.clone() for parameter in stage._model.parameters()]
     stage.exact_look()
     stage.tracker_look()
     stage.tracker_step()
-    after = stage._operations.model.parameters()
+    after = stage._model.parameters()
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
