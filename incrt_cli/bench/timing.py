@@ -45,6 +45,11 @@ class Timing:
         low, middle, high = np.percentile(self.seconds, [25, 50, 75]).tolist()
         return low, middle, high
 
+    def together(self, rounds: int) -> Timing:
+        """Every `rounds` consecutive rounds as one; what is left at the end is dropped."""
+        whole = len(self.seconds) // rounds
+        return Timing(tuple(sum(self.seconds[i * rounds : (i + 1) * rounds]) for i in range(whole)))
+
     def over(self, other: Timing) -> float:
         """Median over the median of `other`."""
         return self.median / other.median

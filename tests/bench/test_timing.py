@@ -45,6 +45,11 @@ def test_rounds_end_with_the_time_but_not_before_the_least(seconds: float, round
     assert len(found["A"].seconds) == rounds and 1000.0 not in found["A"].seconds
 
 
+def test_rounds_are_put_together_in_order() -> None:
+    assert Timing((1.0, 2.0, 3.0, 4.0, 5.0)).together(2).seconds == (3.0, 7.0)
+    assert Timing((1.0, 2.0)).together(1).seconds == (1.0, 2.0)
+
+
 def test_measurements_carry_their_spread_and_what_they_are_held_against() -> None:
     timings = {"slow": Timing((2.0, 4.0, 6.0, 8.0, 10.0)), "quick": Timing((1.0, 2.0, 3.0))}
     slow, quick = seconds_of("part", timings, {"d": 8}, "quick")
