@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from incrt_cli.bench.measurement import Context, Found, rate_of
-from incrt_cli.bench.timing import clock_of, side_by_side
+from incrt_cli.bench.timing import Clock, clock_of, side_by_side
 from incrt_cli.config.schema import SyntheticData, TextData
 from incrt_cli.data.synthetic import SEQUENCES, write_population
 from incrt_cli.data.text import encode_texts
@@ -24,7 +24,6 @@ _GENOMES, _QUICK_GENOMES = 1000, 20  # of 30 kb
 _TEXTS, _QUICK_TEXTS = 5000, 200
 _K = 6
 _CHUNK = 1 << 18
-_CLOCK = clock_of(torch.device("cpu"))  # whatever the model is on
 
 
 def inputs(context: Context) -> Found:
@@ -35,6 +34,11 @@ def inputs(context: Context) -> Found:
     return Found({**genomes.figures, **texts.figures}, genomes.measurements + texts.measurements)
 
 
+def _clock(context: Context) -> Clock:
+    """Of the CPU, whatever the model is on."""
+    return clock_of(torch.device("cpu"), context.cpu_time)
+
+
 def _genomes(context: Context, folder: Path) -> Found:
     count = _QUICK_GENOMES if context.quick else _GENOMES
     write_population(SyntheticData(kind="synthetic", genomes=count), folder)
@@ -42,7 +46,9 @@ def _genomes(context: Context, folder: Path) -> Found:
     works = {
         f"FASTA to tokens, stride {stride}": lambda stride=stride: _encode(path, stride) for stride in (_K, 1)
     }
-    timings = side_by_side({**works, "reading the bytes": lambda: _read(path)}, context.effort, _CLOCK)
+    timings = side_by_side(
+        {**works, "reading the bytes": lambda: _read(path)}, context.effort, _clock(context)
+    )
     shape, megabytes = {"genomes": count, "bytes": path.stat().st_size, "k": _K}, path.stat().st_size / 1e6
     measured = [rate_of("input", what, timing, megabytes, "MB/s", shape) for what, timing in timings.items()]
     return Found({"fasta_mb_s": measured[0].median, "bytes_mb_s": measured[-1].median}, measured)
@@ -69,7 +75,7 @@ def _texts(context: Context, folder: Path) -> Found:
         data = TextData(kind="text", path=str(path), cache_dir=str(folder / f"cache-{next(caches)}"))
         encode_texts(data, lambda line: None)
 
-    timing = side_by_side({"text": encode}, context.long_effort, _CLOCK)["text"]
+    timing = side_by_side({"text": encode}, context.long_effort, _clock(context))["text"]
     measured = rate_of("input", "sentences to rows", timing, count, "rows/s", {"rows": count})
     return Found({"text_rows_s": measured.median}, [measured])
 

@@ -19,16 +19,20 @@ _QUICK = Effort(repetitions=3, least=2, seconds=0.2)
 
 @dataclass(frozen=True)
 class Context:
-    """What every part reads. `given`: the user gave a config, so that its own gate alone is of interest."""
+    """What every part reads. `given`: the user gave a config, so that its own gate alone is of interest.
+
+    `cpu_time`: seconds that the process has computed are measured, not those that have passed.
+    """
 
     config: Config
     device: torch.device
     given: bool
     quick: bool
+    cpu_time: bool = False
 
     @property
     def clock(self) -> Clock:
-        return clock_of(self.device)
+        return clock_of(self.device, self.cpu_time)
 
     @property
     def effort(self) -> Effort:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from incrt_cli.bench.drive import Driven, changed, drive, ready
@@ -28,7 +29,7 @@ def runs(context: Context) -> Found:
     shape = {"model.heads": math.ceil(sum(counts) / len(counts)), "model.layers": len(counts)}
     static = changed(growing, {"gate.enabled": False, "depth.enabled": False, **shape})
     grown, fixed = _begin(context, growing), _begin(context, static)
-    blocks = _in_turns(grown, fixed)
+    blocks = _in_turns(context, grown, fixed)
     timings = {
         name: Timing(tuple(block[f"{name}_seconds"] for block in blocks)) for name in ("growing", "static")
     }
@@ -45,43 +46,54 @@ def _begin(context: Context, config: Config) -> Driven:
     return drive(prepared, _QUICK_STEPS) if short else run
 
 
-def _in_turns(grown: Driven, fixed: Driven) -> list[dict[str, Any]]:
+def _in_turns(context: Context, grown: Driven, fixed: Driven) -> list[dict[str, Any]]:
     """Both runs to their end, a block of each at a time: heads and seconds of every block."""
     total, blocks = grown.loop.total_steps, []
-    size = math.ceil(total / _BLOCKS)
-    while grown.loop.steps < total:
-        before = [run.loop.course.seconds for run in (grown, fixed)]
-        for run in (grown, fixed):
-            run.loop.run(min(run.loop.steps + size, total))
+    for part in range(1, _BLOCKS + 1):
+        step = math.ceil(part * total / _BLOCKS)
+        seconds = [context.clock(partial(run.loop.run, step)) for run in (grown, fixed)]
         blocks.append(
             {
-                "step": grown.loop.steps,
+                "step": step,
                 "heads": grown.heads,
-                "growing_seconds": grown.loop.course.seconds - before[0],
-                "static_seconds": fixed.loop.course.seconds - before[1],
+                "growing_seconds": seconds[0],
+                "static_seconds": seconds[1],
             }
         )
     return blocks
 
 
 def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    seconds, last = fixed.loop.course.seconds, _looks(fixed)[-1]
-    reached = next((look["seconds"] for look in _looks(grown) if look["loss"] <= last["loss"]), None)
+    totals = {name: sum(block[f"{name}_seconds"] for block in blocks) for name in ("growing", "static")}
+    last = _looks(fixed)[-1]
+    step = next((look["step"] for look in _looks(grown) if look["loss"] <= last["loss"]), None)
+    reached = None if step is None else _seconds_to(step, blocks)
     return {
-        "run_ratio": grown.loop.course.seconds / seconds,
-        "run_to_loss_ratio": None if reached is None else reached / seconds,
+        "run_ratio": totals["growing"] / totals["static"],
+        "run_to_loss_ratio": None if reached is None else reached / totals["static"],
         "run": {
-            "growing_seconds": grown.loop.course.seconds,
-            "static_seconds": seconds,
+            "growing_seconds": totals["growing"],
+            "static_seconds": totals["static"],
             "growing_heads": grown.heads,
             "static_heads": fixed.heads,
             "growing_loss": _looks(grown)[-1]["loss"],
             "static_loss": last["loss"],
             "loss_on": last["split"],
+            "steps_to_static_loss": step,
             "seconds_to_static_loss": reached,
             "blocks": blocks,
         },
     }
+
+
+def _seconds_to(step: int, blocks: list[dict[str, Any]]) -> float:
+    """Of the growing run up to `step`: whole blocks, and a share of the one that it lies in."""
+    seconds, begun = 0.0, 0
+    for block in blocks:
+        share = min(max(step - begun, 0) / (block["step"] - begun), 1.0) if block["step"] > begun else 0.0
+        seconds += share * block["growing_seconds"]
+        begun = block["step"]
+    return seconds
 
 
 def _looks(run: Driven) -> list[dict[str, Any]]:

@@ -102,9 +102,12 @@ def bench(context: Context, parts: Sequence[str], say: Say) -> dict[str, Any]:
     return figures
 
 
-def context_for(config: Config, given: bool, quick: bool) -> Context:
-    """Raises UserError where the device is absent."""
-    return Context(config, set_up_process(config.train, config.seed), given, quick)
+def context_for(config: Config, given: bool, quick: bool, cpu_time: bool = False) -> Context:
+    """Raises UserError where the device is absent, or has no CPU time."""
+    device = set_up_process(config.train, config.seed)
+    if cpu_time and device.type == "cuda":
+        raise UserError("--cpu-time: what a GPU computes does not show in it; take train.device=cpu")
+    return Context(config, device, given, quick, cpu_time)
 
 
 def _environment(context: Context) -> dict[str, Any]:
@@ -119,6 +122,7 @@ def _environment(context: Context) -> dict[str, Any]:
         "torch": str(torch.__version__),
         "python": platform.python_version(),
         "config": context.config.name,
+        "clock": "CUDA events" if on_cuda else "CPU time" if context.cpu_time else "wall time",
         "precision": context.config.train.precision,
         "quick": context.quick,
     }

@@ -27,6 +27,10 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few repetitions and small shapes: does it work at all?")
     ] = False,
+    cpu_time: Annotated[
+        bool,
+        typer.Option("--cpu-time", help="CPU seconds of this process: for a machine that others use too."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Also write bench.json, .md, .csv and curves.svg into this folder."),
@@ -41,7 +45,7 @@ def bench(
 
     parts = chosen(only)
     path, settings = _sources(source, overrides or [])
-    context = context_for(bench_config(path, settings, quick), path is not None, quick)
+    context = context_for(bench_config(path, settings, quick), path is not None, quick, cpu_time)
     figures = to_plain(bench(context, parts, _say))
     tables = bench_tables(figures)
     if json:

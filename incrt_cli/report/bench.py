@@ -71,7 +71,7 @@ def _notes(figures: Mapping[str, Any]) -> tuple[str, ...]:
     on = f"On {where}, {place.get('threads')} thread(s) of {place.get('cpu_count')} cores"
     under = f"load {significant(finite(place.get('load')))} at the start, torch {place.get('torch')}"
     quick = (" --quick: a check that it works; these are no measurements.",) if place.get("quick") else ()
-    return (_NOTE, f"{on}, {under}, config {place.get('config')}.", *quick)
+    return (_NOTE, f"{on}, {under}, config {place.get('config')}; {place.get('clock')}.", *quick)
 
 
 def _part_table(part: str, measured: Sequence[Mapping[str, Any]]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import Event
 
 import pytest
 import torch
@@ -63,3 +64,9 @@ def test_the_clock_of_a_cpu_does_the_work_once() -> None:
     done: list[int] = []
     assert clock_of(torch.device("cpu"))(lambda: done.append(1)) >= 0.0
     assert done == [1]
+
+
+def test_cpu_time_does_not_pass_while_a_process_waits() -> None:
+    wait = Event().wait
+    assert clock_of(torch.device("cpu"), cpu_time=True)(lambda: wait(0.2)) < 0.2
+    assert clock_of(torch.device("cpu"))(lambda: wait(0.2)) >= 0.2
