@@ -67,7 +67,7 @@ def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict
     totals = {name: sum(block[f"{name}_seconds"] for block in blocks) for name in ("growing", "static")}
     last = _looks(fixed)[-1]
     step = next((look["step"] for look in _looks(grown) if look["loss"] <= last["loss"]), None)
-    reached = None if step is None else _seconds_to(step, blocks)
+    reached = None if step is None else seconds_to(step, blocks)
     return {
         "run_ratio": totals["growing"] / totals["static"],
         "run_to_loss_ratio": None if reached is None else reached / totals["static"],
@@ -86,7 +86,7 @@ def _figures(grown: Driven, fixed: Driven, blocks: list[dict[str, Any]]) -> dict
     }
 
 
-def _seconds_to(step: int, blocks: list[dict[str, Any]]) -> float:
+def seconds_to(step: int, blocks: list[dict[str, Any]]) -> float:
     """Of the growing run up to `step`: whole blocks, and a share of the one that it lies in."""
     seconds, begun = 0.0, 0
     for block in blocks:

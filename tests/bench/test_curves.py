@@ -6,7 +6,7 @@ import pytest
 
 from incrt_cli.bench.curves import exponent
 from incrt_cli.bench.memory import in_child
-from incrt_cli.bench.runs import runs
+from incrt_cli.bench.runs import runs, seconds_to
 from incrt_cli.bench.subjects import Shape
 from incrt_cli.config.schema import TrainSection
 from tests.bench.small import small
@@ -41,3 +41,11 @@ def test_the_static_run_has_the_heads_that_the_growing_one_ended_with() -> None:
     assert counts == sorted(counts) and [block["step"] for block in blocks] == list(range(3, 61, 3))
     assert sum(block["growing_seconds"] for block in blocks) == pytest.approx(run["growing_seconds"])
     assert found["run_ratio"] == pytest.approx(run["growing_seconds"] / run["static_seconds"])
+
+
+@pytest.mark.parametrize(("step", "seconds"), [(0, 0.0), (5, 1.0), (10, 2.0), (15, 4.0), (20, 6.0)])
+def test_time_to_a_step_is_that_of_the_blocks_before_it_and_a_share_of_its_own(
+    step: int, seconds: float
+) -> None:
+    blocks = [{"step": 10, "growing_seconds": 2.0}, {"step": 20, "growing_seconds": 4.0}]
+    assert seconds_to(step, blocks) == pytest.approx(seconds)

@@ -71,6 +71,7 @@ def test_curves_begin_at_one(figures: dict[str, Any]) -> None:
 def test_the_environment_is_told(figures: dict[str, Any]) -> None:
     place = figures["environment"]
     assert (place["device"], place["threads"], place["quick"]) == ("cpu", 1, True) and place["torch"]
+    assert place["clock"] == "wall time"
 
 
 def test_the_folder_holds_tables_and_a_drawing_and_there_is_no_run(whole: Path, figures: Any) -> None:
@@ -88,11 +89,12 @@ def test_the_folder_holds_tables_and_a_drawing_and_there_is_no_run(whole: Path, 
 
 
 def test_parts_are_run_alone_and_say_what_they_measure(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", *SMALL, "--quick", "--only", "events,layer", "--json"]) == 0
+    assert run(["bench", *SMALL, "--quick", "--only", "events,layer", "--json", "--cpu-time"]) == 0
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert [line.split(":")[0] for line in printed.err.splitlines()] == ["1/2 layer", "2/2 events"]
     assert found["birth_steps"] > 0.0 and found["layer_ratio"] > 0.0
+    assert found["environment"]["clock"] == "CPU time"
     assert found["run_ratio"] is None and found["gate_step_ratio"] is None and found["curves"] == {}
 
 
