@@ -28,6 +28,7 @@ UPSTREAM: dict[str, set[str]] = {
     "complexity": {"errors", "geometry", "model", "rundir"},
     "training": {"errors", "config", "data", "geometry", "model", "growth", "rundir", "complexity"},
     "diagnosis": {"errors", "config", "data", "geometry", "model", "growth", "training", "rundir"},
+    "bench": {"errors", "config", "files", "sequences", "data", "geometry", "model", "growth", "training"},
     "controls": {"errors", "config", "rundir"},
     "sweep": {"errors", "config", "rundir", "controls"},
     "report": {"errors", "rundir", "controls"},

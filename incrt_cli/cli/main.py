@@ -29,6 +29,7 @@ VERBS = {
     "report": "incrt_cli.cli.report:report",
     "bound": "incrt_cli.cli.bound:bound",
     "diagnose": "incrt_cli.cli.diagnose:diagnose",
+    "bench": "incrt_cli.cli.bench:bench",
     "data": "incrt_cli.cli.data:app",
 }
 _MEMORY_ADVICE = "lower model.width, data.max_tokens, data.k or train.batch_size"
