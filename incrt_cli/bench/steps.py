@@ -12,8 +12,7 @@ from incrt_cli.bench.drive import STEPS_ALONE, Driven, changed, drive, ready
 from incrt_cli.bench.measurement import Context, Found, rate_of, seconds_of
 from incrt_cli.bench.rate import machine_rate, step_operations
 from incrt_cli.bench.timing import Effort, Timing, Work, side_by_side
-from incrt_cli.config.schema import GateSection
-from incrt_cli.growth.progress import interval
+from incrt_cli.config.schema import Config, GateSection
 from incrt_cli.training.loop import Loop
 
 WITH, QUIET, WITHOUT = "with the gate", "with a gate that asks for nothing", "without"
@@ -27,7 +26,10 @@ def steps(context: Context) -> Found:
     found = Found()
     own = context.config.gate.variant
     variants = [own] if context.given else list(dict.fromkeys([own, "paper", "significance"]))
-    ratios = {variant: _gate(context, variant, found) for variant in variants}
+    ratios = {
+        variant: _asking(context, found) if variant == "significance" else _gate(context, variant, found)
+        for variant in variants
+    }
     found.figures |= {
         "gate_step_ratio": ratios[own][0],
         "gate_quiet_step_ratio": ratios[own][1],
@@ -38,13 +40,8 @@ def steps(context: Context) -> Found:
 
 
 def block_of(settings: GateSection) -> int:
-    """Steps after which the gate's clocks have come round together: observations, looks, decisions."""
-    clocks = [settings.observe_every, settings.check_every]
-    if settings.variant == "significance":
-        clocks.append(interval(settings.settle))
-    else:
-        clocks.append(settings.check_every * settings.certify_every)
-    return math.lcm(*clocks)
+    """Steps after which the gate's clocks have come round together: observations, looks, certificates."""
+    return math.lcm(settings.observe_every, settings.check_every * settings.certify_every)
 
 
 def gate_runs(context: Context, variant: str, blocks: int) -> tuple[dict[str, Driven], int]:
@@ -53,24 +50,37 @@ def gate_runs(context: Context, variant: str, blocks: int) -> tuple[dict[str, Dr
     No head is born, because `gate.max_heads` are there: a gate that would have one looks as dearly as it ever
     does, trackers proposing at every look. One with thresholds out of reach is as it is once growth is over.
     """
-    heads = context.heads
-    config = changed(
-        context.config,
-        {**STEPS_ALONE, "model.heads": heads, "gate.enabled": True, "gate.variant": variant,
-         "gate.max_heads": heads, "gate.attribution": None},
-    )  # fmt: skip
+    config = _kept(context, variant, context.heads)
     size = min(block_of(config.gate), _QUICK_BLOCK if context.quick else sys.maxsize)
-    gated = ready(config)
-    # A gate that reserves records trains on the others; so does its static twin.
-    static = replace(ready(changed(config, {"gate.enabled": False})), growth_rows=gated.growth_rows)
-    prepared = {WITH: gated, WITHOUT: static}
-    if variant != "significance":
-        prepared[QUIET] = ready(changed(config, {"gate.growth_fraction": 0.99}))
+    prepared = {
+        WITH: ready(config),
+        WITHOUT: ready(changed(config, {"gate.enabled": False})),
+        QUIET: ready(changed(config, {"gate.growth_fraction": 0.99})),
+    }
     room = size * blocks + 1  # the last step evaluates
     return {name: drive(one, room) for name, one in prepared.items()}, size
 
 
-def _gate(context: Context, variant: str, found: Found) -> tuple[float, float | None]:
+def asking_runs(context: Context) -> dict[str, Driven]:
+    """A run with the gate that asks the task and one without, of the config's own heads: none is born."""
+    kept = _kept(context, "significance", context.config.model.heads)
+    config = changed(kept, {"gate.until": context.config.gate.until})
+    gated = ready(config)
+    # The gate reserves records and trains on the others; so does its static twin.
+    static = replace(ready(changed(config, {"gate.enabled": False})), growth_rows=gated.growth_rows)
+    return {WITH: drive(gated), WITHOUT: drive(static)}
+
+
+def _kept(context: Context, variant: str, heads: int) -> Config:
+    """Steps alone, of a model that its gate may not let grow."""
+    return changed(
+        context.config,
+        {**STEPS_ALONE, "model.heads": heads, "gate.enabled": True, "gate.variant": variant,
+         "gate.max_heads": heads, "gate.attribution": None},
+    )  # fmt: skip
+
+
+def _gate(context: Context, variant: str, found: Found) -> tuple[float, float]:
     """Seconds of a block with the gate, and with one that asks for nothing, over those without."""
     effort = context.long_effort
     runs, size = gate_runs(context, variant, effort.warm_up + effort.repetitions)
@@ -81,8 +91,23 @@ def _gate(context: Context, variant: str, found: Found) -> tuple[float, float | 
     timings = {name: timing.together(turns) for name, timing in timed.items()}
     shape = {**_shape(context), "steps": size, "gate": variant}
     found.measurements += seconds_of("step", timings, shape, WITHOUT)
-    quiet = timings[QUIET].over(timings[WITHOUT]) if QUIET in timings else None
-    return timings[WITH].over(timings[WITHOUT]), quiet
+    return timings[WITH].over(timings[WITHOUT]), timings[QUIET].over(timings[WITHOUT])
+
+
+def _asking(context: Context, found: Found) -> tuple[float, None]:
+    """Seconds of all the time in which heads may come, with the gate that asks the task over those without.
+
+    Its looks are the rarer the longer nothing has happened, so that no block of steps stands for all.
+    """
+    runs = asking_runs(context)
+    last = _QUICK_BLOCK if context.quick else runs[WITH].loop.stream.growth_ends
+    effort = Effort(repetitions=max(1, last // _TURNS - 1), least=last)
+    timed = side_by_side(_blocks(runs, _TURNS), effort, context.clock)
+    timings = {name: timing.together(len(timing.seconds)) for name, timing in timed.items()}
+    heads = {"K": context.config.model.heads}
+    shape = {**_shape(context), **heads, "steps": effort.repetitions * _TURNS, "gate": "significance"}
+    found.measurements += seconds_of("step", timings, shape, WITHOUT)
+    return timings[WITH].over(timings[WITHOUT]), None
 
 
 def _conditioning(context: Context, found: Found) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrt_cli.errors import UserError
+from incrt_cli.cli.out import write_out
 
 if TYPE_CHECKING:
     from incrt_cli.report.table import Table
@@ -53,7 +53,7 @@ def bench(
     else:
         show_tables(tables)
     if out is not None:
-        _write(out.absolute(), figures, tables)
+        write_out(out, _files(figures, tables))
 
 
 def _sources(source: str | None, overrides: list[str]) -> tuple[Path | None, list[str]]:
@@ -67,25 +67,16 @@ def _say(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _write(folder: Path, figures: dict[str, Any], tables: list[Table]) -> None:
+def _files(figures: dict[str, Any], tables: list[Table]) -> dict[str, str]:
     from incrt_cli.report.bench import measurement_rows
     from incrt_cli.report.bench_curves import curves_svg
     from incrt_cli.report.rows import rows_to_csv
     from incrt_cli.report.table import to_markdown
-    from incrt_cli.rundir.atomic import write_atomic
     from incrt_cli.rundir.plain import to_json
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
     files = {
         "bench.json": to_json(figures) + "\n",
         "bench.md": to_markdown(tables),
         "bench.csv": rows_to_csv(measurement_rows(figures)),
     }
-    if figures["curves"]:
-        files["curves.svg"] = curves_svg(figures)
-    for name, content in files.items():
-        write_atomic(folder / name, content)
-    _say(f"wrote {', '.join(files)} in {folder}")
+    return {**files, "curves.svg": curves_svg(figures)} if figures["curves"] else files

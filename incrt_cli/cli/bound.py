@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrt_cli.cli.out import write_out
 from incrt_cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -73,19 +74,8 @@ def _grid(source: list[str], seed: int, out: Path | None) -> tuple[dict[str, Any
     ]
     figures = grid_figures([*measure_grid(depths, widths, seed), *trained], seed)
     if out is not None:
-        _write(out.absolute(), figures)
+        from incrt_cli.report.figure import grid_svg
+        from incrt_cli.report.rows import rows_to_csv
+
+        write_out(out, {"grid.csv": rows_to_csv(figures["points"]), "grid.svg": grid_svg(figures)})
     return figures, grid_tables(figures)
-
-
-def _write(folder: Path, figures: dict[str, Any]) -> None:
-    from incrt_cli.report.figure import grid_svg
-    from incrt_cli.report.rows import rows_to_csv
-    from incrt_cli.rundir.atomic import write_atomic
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
-    write_atomic(folder / "grid.csv", rows_to_csv(figures["points"]))
-    write_atomic(folder / "grid.svg", grid_svg(figures))
-    typer.echo(f"wrote grid.csv and grid.svg in {folder}", err=True)

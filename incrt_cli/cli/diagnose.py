@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrt_cli.errors import UserError
+from incrt_cli.cli.out import write_out
 
 if TYPE_CHECKING:
-    from incrt_cli.report.table import Table
+    pass
 
 
 def diagnose(
@@ -52,22 +52,12 @@ def diagnose(
     else:
         show_tables(tables)
     if out is not None:
-        _write(out.absolute(), figures, tables)
+        from incrt_cli.report.rows import rows_to_csv
+        from incrt_cli.report.table import to_markdown
+
+        files = {"diagnosis.md": to_markdown(tables), "diagnosis.csv": rows_to_csv(figures["planes"])}
+        write_out(out, files)
 
 
 def _say(line: str) -> None:
     typer.echo(line, err=True)
-
-
-def _write(folder: Path, figures: dict[str, Any], tables: list[Table]) -> None:
-    from incrt_cli.report.rows import rows_to_csv
-    from incrt_cli.report.table import to_markdown
-    from incrt_cli.rundir.atomic import write_atomic
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
-    write_atomic(folder / "diagnosis.md", to_markdown(tables))
-    write_atomic(folder / "diagnosis.csv", rows_to_csv(figures["planes"]))
-    _say(f"wrote diagnosis.md and diagnosis.csv in {folder}")

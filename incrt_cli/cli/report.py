@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrt_cli.cli.out import write_out
 from incrt_cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def report(
         files = {"report.md": to_markdown(tables), "report.csv": rows_to_csv(rows)}
         drawings = {"timeline.svg": timeline_of(read), "complexity.svg": complexity_svg(read)}
         drawn = {name: drawing for name, drawing in drawings.items() if drawing is not None}
-        _write(out.absolute(), {**files, **drawn})
+        write_out(out, {**files, **drawn})
 
 
 def _read(given: list[Path]) -> list[Run]:
@@ -71,16 +71,3 @@ def _require_complete(runs: list[Run]) -> None:
     reasons = [f"{run.path}: {'; '.join(run.problems)}" for run in runs[:_REASONS_NAMED]]
     more = f" | and {len(runs) - _REASONS_NAMED} more" if len(runs) > _REASONS_NAMED else ""
     raise UserError(f"no finished run among {len(runs)} folder(s): {' | '.join(reasons)}{more}")
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
-    from incrt_cli.rundir.atomic import write_atomic
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {folder}: {error.strerror}; give another --out") from error
-    for name, content in files.items():
-        write_atomic(folder / name, content)
-    *others, last = files
-    typer.echo(f"wrote {', '.join(others)} and {last} in {folder}", err=True)
