@@ -31,7 +31,8 @@ def tfidf_logistic_regression(task: Task, seed: int) -> Baseline:
     # Of 4^8 k-mers a virus has a few thousand; the rest would only cost memory, their weights stay zero.
     used = np.unique(counts.indices)
     features = weigh.fit_transform(counts[:, used])
-    classifier = LogisticRegression(C=10.0, max_iter=1000, random_state=seed)
+    # With the usual tolerance it stops early, and where depends on rounding: 709 to 713 of SST-2's 872.
+    classifier = LogisticRegression(C=10.0, tol=1e-6, max_iter=5000, random_state=seed)
     classifier.fit(features, train.labels)
     log_probs = np.full((len(test), len(task.labels)), -np.inf)
     known = classifier.predict_log_proba(weigh.transform(_counts(test, task.vocabulary_size)[:, used]))
