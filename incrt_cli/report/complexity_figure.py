@@ -66,7 +66,7 @@ def _axes(title: str, x: Scale, y: Scale, left: float, bottom: float) -> Iterato
     yield frame(left, _TOP, _WIDTH, _HEIGHT)
     yield text(left, _TOP - 12, title, "start")
     yield text(left + _WIDTH, bottom + 34, "heads", "end")
-    yield from (text(x(tick), bottom + 18, f"{tick:g}", "middle") for tick in ticks(x.low, x.high))
+    yield from (text(x(tick), bottom + 18, f"{tick:g}", "middle") for tick in ticks(x.low, x.high, 9))
     yield from (text(left - 6, y(tick) + 4, f"{tick:.4g}", "end") for tick in ticks(y.low, y.high))
 
 
