@@ -36,7 +36,9 @@ def shrink(arguments: list[str]) -> list[str]:
     """A command line of the README, made small where it trains."""
     if arguments[:1] == ["diagnose"]:
         arguments = [*arguments, "--planes", "3", "--steps", "2", "--draws", "1"]
-    trains = arguments[0] in ("train", "sweep", "predict-heads", "diagnose") and any(
+    if arguments[:1] == ["bench"]:
+        arguments = [*arguments, "--quick"]
+    trains = arguments[0] in ("train", "sweep", "predict-heads", "diagnose", "bench") and any(
         a.endswith(".yaml") for a in arguments
     )
     if not trains:

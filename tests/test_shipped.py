@@ -59,6 +59,7 @@ def test_the_readmes_commands_work_in_order(elsewhere: Path, capsys: pytest.Capt
         "report",
         "bound",
         "diagnose",
+        "bench",
         "data",
     }
     for command in commands:
