@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from incrt_cli.geometry.attribution import attribution
 from incrt_cli.geometry.capture import Capture, capture_plane, complement, empty_capture, release_head
-from incrt_cli.geometry.functional import attribution, functional, gate_operator, release_energies, thresholds
+from incrt_cli.geometry.functional import functional, gate_operator, release_energies, thresholds
 from incrt_cli.geometry.operator import dense, residual_energy
 from incrt_cli.geometry.spectrum import residual_spectrum
 from tests.geometry.operators import random_operator
