@@ -78,7 +78,7 @@ def train(
         begin({})
         return
     from incrt_cli.training.follow import follow
-    from incrt_cli.training.ranks import joined
+    from incrt_cli.training.joining import joined
 
     with joined() as ranks:
         if ranks.first:

@@ -46,11 +46,6 @@ def release_head(capture: Capture, head: int) -> Capture:
     return Capture(capture.basis[:, kept], tuple(capture.owners[j] for j in kept))
 
 
-def columns_of(capture: Capture, head: int) -> Tensor:
-    """The columns of Q that belong to `head` (d × s)."""
-    return capture.basis[:, [j for j, owner in enumerate(capture.owners) if owner == head]]
-
-
 def complement(basis: Tensor) -> Tensor:
     """An orthonormal basis (d × (d − r)) of what `basis` (d × r) leaves out."""
     width, rank = basis.shape

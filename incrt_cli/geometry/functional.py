@@ -19,6 +19,10 @@ class Thresholds:
     phi_w: float
     phi_g: float
 
+    def exceeded(self, high: float, low: float) -> bool:
+        """`λ_max > θ_w and λ_min < φ_w`: does what lies between `low` and `high` ask for another head?"""
+        return high > self.theta and low < self.phi_w
+
     @property
     def price(self) -> float:
         """`c = (θ_w² + φ_g²)/2`: what a head costs in W."""
@@ -51,16 +55,6 @@ def release_energies(op: DirectionalOperator, capture: Capture) -> dict[int, flo
     for head, share in zip(capture.owners, shares.tolist(), strict=True):
         energies[head] += share
     return energies
-
-
-def attribution(op: DirectionalOperator, u: Tensor, heads: int) -> Tensor:
-    """`uᵀ sym(C M_a^h) u` of every head (K); their sum is uᵀ A u. `u` is d, `heads` K (METHOD §7).
-
-    With c = C u a head's part is ½ (cᵀL_h R_hᵀu − cᵀR_h L_hᵀu), so no head's form is made.
-    """
-    c = op.second_moment @ u
-    terms = 0.5 * ((op.left.T @ c) * (op.right.T @ u) - (op.right.T @ c) * (op.left.T @ u))
-    return terms.reshape(heads, -1).sum(dim=1)
 
 
 def gate_operator(weights: Tensor, plane: Tensor, balance: float) -> Tensor:

@@ -19,9 +19,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from incrt_cli.geometry.functional import Thresholds, attribution
-from incrt_cli.geometry.operator import DirectionalOperator
-from incrt_cli.geometry.spectrum import Spectrum
+from incrt_cli.geometry.functional import Thresholds
 
 
 @dataclass(frozen=True)
@@ -80,25 +78,10 @@ def planes_needed(eigenvalues: Tensor, limits: Thresholds) -> int:
     """Planes that greedy deflation takes from the ascending `eigenvalues` until the gate would not grow."""
     planes = 0
     for high, low in _pairs([float(value) for value in eigenvalues]):
-        if not (high > limits.theta and low < limits.phi_w):
+        if not limits.exceeded(high, low):
             break
         planes += 1
     return planes
-
-
-def absorbed_planes(
-    op: DirectionalOperator, spectrum: Spectrum, planes: int, heads: int, share: float
-) -> int:
-    """How many of the first `planes` planes the `heads` heads of `op` capture: those they hold `share` of."""
-    room, absorbed = [op.left.shape[1] // heads // 2] * heads, 0
-    for rank in range(planes):
-        found = spectrum.extremes(rank)
-        shares = attribution(op, found.u_plus, heads) / found.lambda_max
-        best = int(shares.argmax())
-        if room[best] and float(shares[best]) >= share:
-            room[best] -= 1
-            absorbed += 1
-    return absorbed
 
 
 def _pairs(values: list[float]) -> list[tuple[float, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,8 @@ from torch.optim import Optimizer
 
 from incrt_cli.config.schema import DepthSection, GateSection
 from incrt_cli.data.task import Batch
-from incrt_cli.geometry.operator import directional_operator, energy
 from incrt_cli.geometry.prediction import HeadPrediction
+from incrt_cli.growth.calibration import initial_energies, observe
 from incrt_cli.growth.depth import Deepen, build_depth_rule
 from incrt_cli.growth.gate import describe
 from incrt_cli.growth.moments import RunningMoment
@@ -22,9 +21,8 @@ from incrt_cli.growth.peers import ALONE, Peers
 from incrt_cli.growth.probe import Rows, TaskProbe
 from incrt_cli.growth.progress import interval
 from incrt_cli.growth.records import Certificate, Check, Event
-from incrt_cli.growth.surgery import add_layer
 from incrt_cli.growth.variants import build_gate
-from incrt_cli.model.classifier import Classifier, count_parameters
+from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.layer import Layer
 
 
@@ -82,25 +80,12 @@ class GrowthController:
         return predictions
 
     def _calibrate(self, sites: list[Site], batches: Iterable[Batch], step: int) -> list[HeadPrediction]:
-        gammas: list[list[float]] = [[] for _ in sites]
-        device = next(self._model.parameters()).device
-        self._model.train()
-        for site in sites:
-            site.layer.observer = site.moment
-        # With dropout, as at every later look: without it Γ⁽⁰⁾ would be larger by what dropout takes away.
-        with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
-            for batch in batches:
-                self._model(batch.tokens, batch.mask)
-                for site, seen in zip(sites, gammas, strict=True):
-                    bank = site.layer.bank
-                    current = site.moment.fold()
-                    seen.append(energy(directional_operator(current, bank.w_q, bank.w_k)))
-        self.observe(False)
+        gammas = initial_energies(self._model, sites, batches)
         if self._task_probe is not None:
             self._task_probe.look(step)
         return [
-            site.gate.calibrate(site.operator(), statistics.median(seen), len(site.heads))
-            for site, seen in zip(sites, gammas, strict=True)
+            site.gate.calibrate(site.operator(), gamma, len(site.heads))
+            for site, gamma in zip(sites, gammas, strict=True)
         ]
 
     def observes(self, step: int) -> bool:
@@ -109,8 +94,7 @@ class GrowthController:
 
     def observe(self, on: bool) -> None:
         """Let the next forward passes add to C, or no longer."""
-        for site in self._sites:
-            site.layer.observer = site.moment if on else None
+        observe(self._sites, on)
 
     def fold(self) -> None:
         """Close an observed step."""
@@ -196,29 +180,9 @@ class GrowthController:
         assert self._depth is not None and self._depth_rule is not None and self._operations is not None
         loss_before = probe()
         index = len(self._sites)
-        layer = self._model.append_layer(self._seed + index)
-        add_layer(self._operations.optimizer, layer, self._sites[-1].layer)
-        site = self._site(index, layer)
+        site = self._site(index, self._operations.put_on_top(self._seed + index))
         self._sites.append(site)
         (prediction,) = self._calibrate([site], self._depth.batches(), check.step)
         self._depth_rule.begin(prediction)
         self._asks_for_layer = False
-        return Event(
-            kind="layer",
-            step=check.step,
-            layer=index,
-            head=site.heads[0],
-            heads=len(site.heads),
-            lambda_max=decision.left,
-            lambda_min=None,
-            theta=decision.theta,
-            phi_g=None,
-            release=None,
-            gamma_before=check.gamma,
-            gamma_after=check.gamma,
-            delta_w=None,
-            loss_before=loss_before,
-            loss_after=probe(),
-            parameters=count_parameters(self._model),
-            prediction=prediction,
-        )
+        return self._operations.layer_event(site, check, decision, (loss_before, probe()), prediction)

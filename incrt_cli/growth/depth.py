@@ -93,12 +93,13 @@ class TaskDepth:
         self._quiet = 0
 
     def look(self, check: Check, changed: bool) -> Deepen | None:
+        loss, goal = float(self._probe.losses.mean()), self._probe.goal(self._gate.solved)
         # A layer that has not begun to learn stands still too, so only what comes after its gain counts.
-        still = not (changed or check.learning or self._probe.solved(self._gate.solved))
+        still = not (changed or check.learning or loss <= goal)
         self._quiet = self._quiet + 1 if still and self._productive() else 0
         if self._quiet < self._settings.patience:
             return None
-        return Deepen(float(self._probe.losses.mean()), self._gate.solved * self._probe.initial_loss)
+        return Deepen(loss, goal)
 
     def state(self) -> dict[str, Any]:
         return {"start": self._start, "quiet": self._quiet}

@@ -17,9 +17,6 @@ class Ledger:
     def __init__(self) -> None:
         self.start = self.now = 0.0
         self.by_events = self.by_drift = 0.0
-        self.events = 0
-        self.last_event_step: int | None = None
-        self.quiet_checks = 0  # since the last event
 
     def state(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -41,7 +38,6 @@ class Ledger:
     def event(
         self,
         op: DirectionalOperator,
-        step: int,
         limits: Thresholds,
         before: tuple[Capture, int],
         after: tuple[Capture, int],
@@ -51,7 +47,4 @@ class Ledger:
         delta = functional(gammas[1], after[1], limits) - functional(gammas[0], before[1], limits)
         self.now += delta
         self.by_events += delta
-        self.events += 1
-        self.last_event_step = step
-        self.quiet_checks = 0
         return EnergyChange(gammas[0], gammas[1], delta)

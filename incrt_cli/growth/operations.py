@@ -1,4 +1,4 @@
-"""What a gate decided, done to a layer: births, captures, prunes, and the event that tells of each."""
+"""What growth decided, done: births, captures, prunes, layers, and the event that tells of each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from torch.optim import Optimizer
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.operator import DirectionalOperator, directional_operator
+from incrt_cli.geometry.prediction import HeadPrediction
+from incrt_cli.growth.depth import Deepen
 from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Gate, Grow, Prune
 from incrt_cli.growth.moments import RunningMoment
 from incrt_cli.growth.records import Check, Event, EventKind
-from incrt_cli.growth.surgery import add_head, remove_head
+from incrt_cli.growth.surgery import add_head, add_layer, remove_head
 from incrt_cli.growth.variants import build_newborn
 from incrt_cli.model.classifier import Classifier, count_parameters
 from incrt_cli.model.layer import Layer
@@ -118,6 +120,42 @@ class Operations:
         site.heads.pop(index)
         change = site.gate.pruned(op, check.step, len(site.heads), decision)
         return self._event("prune", decision.head, site, check, change, decision, losses)
+
+    def put_on_top(self, seed: int) -> Layer:
+        """Another layer, drawn from `seed` and trained as the one below."""
+        below = self.model.attention_layers[-1]
+        layer = self.model.append_layer(seed)
+        add_layer(self.optimizer, layer, below)
+        return layer
+
+    def layer_event(
+        self,
+        site: Site,
+        check: Check,
+        decision: Deepen,
+        losses: tuple[float, float],
+        prediction: HeadPrediction,
+    ) -> Event:
+        """The layer of `site` was put on top by `decision`, and is to grow as `prediction` says."""
+        return Event(
+            kind="layer",
+            step=check.step,
+            layer=site.index,
+            head=site.heads[0],
+            heads=len(site.heads),
+            lambda_max=decision.left,
+            lambda_min=None,
+            theta=decision.theta,
+            phi_g=None,
+            release=None,
+            gamma_before=check.gamma,
+            gamma_after=check.gamma,
+            delta_w=None,
+            loss_before=losses[0],
+            loss_after=losses[1],
+            parameters=count_parameters(self.model),
+            prediction=prediction,
+        )
 
     def _event(
         self,

@@ -70,9 +70,9 @@ class TaskProbe:
         self.initial_loss = state["initial_loss"]
         self._average.load_state(state["average"])
 
-    def solved(self, share: float) -> bool:
-        """Is the reserved loss no more than `share` of what it was at the first look?"""
-        return float(self.losses.mean()) <= share * self.initial_loss
+    def goal(self, share: float) -> float:
+        """`share` of the mean reserved loss at the first look: with no more than that a task is solved."""
+        return share * self.initial_loss
 
     def stepped(self, steps_to_look: int) -> None:
         """The model has taken a step; the next look comes so many steps later."""

@@ -10,7 +10,7 @@ from incrt_cli.geometry.prediction import HeadPrediction
 EventKind = Literal["birth", "capture", "prune", "prune_undone", "layer"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """One look of a layer's gate. `w` is Γ² + cK; `drift_w` its change since the last look, events apart.
 
@@ -22,15 +22,15 @@ class Check:
     layer: int
     heads: int
     lambda_max: float
-    lambda_min: float | None
+    lambda_min: float | None = None
     theta: float
-    phi_g: float | None
-    gamma: float | None
-    captured_share: float | None
-    min_release: float | None  # min √E_h over heads that own a plane
-    w: float | None
-    drift_w: float | None
-    tracker_error: float | None  # |λ̂ − λ|/Γ, at exact looks with a tracker
+    phi_g: float | None = None
+    gamma: float | None = None
+    captured_share: float | None = None
+    min_release: float | None = None  # min √E_h over heads that own a plane
+    w: float | None = None
+    drift_w: float | None = None
+    tracker_error: float | None = None  # |λ̂ − λ|/Γ, at exact looks with a tracker
     exact: bool
     reserved_loss: float | None = None  # nats, over the reserved records
     learning: bool | None = None  # is the newest head still learning?
@@ -69,13 +69,13 @@ class Event:
     prediction: HeadPrediction | None = None  # of a layer, from its own calibration
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """Why a layer's growth stands still, from an exact look at the end.
 
     `sufficient`: the gate would not grow (λ_max ≤ θ_w, or no free plane with λ_min < φ_w);
     `minimal`: every head that owns a plane has √E_h ≥ φ_g (None: this gate never prunes);
-    `quiet_checks`: checks since the last event.
+    `quiet_checks`: checks since the last event. What is None does not apply to the layer's gate.
     """
 
     layer: int
@@ -83,20 +83,22 @@ class Certificate:
     sufficient: bool
     minimal: bool | None
     lambda_max: float
-    lambda_min: float | None
+    lambda_min: float | None = None
     theta: float
-    phi_g: float | None
-    min_release: float | None
-    gamma: float | None
-    captured_share: float | None
+    phi_g: float | None = None
+    min_release: float | None = None
+    gamma: float | None = None
+    captured_share: float | None = None
     events: int
     last_event_step: int | None
     quiet_checks: int
     stopped_by_itself: bool
-    tracker_error: float | None  # the largest seen at an exact look
-    w_start: float | None
-    w_end: float | None
-    w_events: float | None  # sum of the events' ΔW
-    w_drift: float | None  # sum of all other changes of W
-    event_limit: float | None  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run
+    tracker_error: float | None = None  # the largest seen at an exact look
+    w_start: float | None = None
+    w_end: float | None = None
+    w_events: float | None = None  # sum of the events' ΔW
+    w_drift: float | None = None  # sum of all other changes of W
+    event_limit: float | None = (
+        None  # W⁽⁰⁾/δ, the theorem's bound on the number of events of a stationary run
+    )
     planes: int | None = None

@@ -13,23 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture, capture_plane, empty_capture
-from incrt_cli.geometry.demand import Direction, Evidence, judge, outside, propose
 from incrt_cli.geometry.functional import thresholds
 from incrt_cli.geometry.operator import DirectionalOperator
 from incrt_cli.geometry.prediction import HeadPrediction, predict_heads
 from incrt_cli.geometry.spectrum import residual_spectrum
+from incrt_cli.growth.demand import Demand
 from incrt_cli.growth.gate import Absorb, Decision, EnergyChange, Grow, Prune
 from incrt_cli.growth.probe import TaskProbe
 from incrt_cli.growth.progress import Progress, interval
 from incrt_cli.growth.records import Certificate, Check
-
-# Demand has many maxima: with 4 starts a search missed the surest of them in two cases of three.
-_STARTS, _ROUNDS = 16, 8
+from incrt_cli.growth.tally import Tally
 
 
 class SignificanceGate:
@@ -39,22 +36,17 @@ class SignificanceGate:
         self, settings: GateSection, layer: int, width: int, generator: torch.Generator, probe: TaskProbe
     ) -> None:
         self._settings, self._layer, self._probe = settings, layer, probe
-        self._seed = generator.initial_seed()
         self._capture = empty_capture(width)
         self._progress = Progress(settings.settle, settings.progress, settings.critical_t)
-        self._direction: Direction | None = None  # found last
-        self._found = Evidence(0.0, 0.0, 0.0)  # for it, when demand was last asked for
+        self._demand = Demand(settings, layer, generator.initial_seed(), probe)
         self._newest: tuple[int, torch.Tensor] | None = None  # head and plane, until it is given up
-        # The newest's age and t whenever demand was asked for since the question last changed.
-        self._looks: list[tuple[int, float]] = []
         self._next_look = 0  # step
-        self._events = self._quiet = 0
-        self._last_event_step: int | None = None
+        self._tally = Tally()
 
     def calibrate(self, op: DirectionalOperator, gamma: float, heads: int) -> HeadPrediction:
         """The law's prediction, from A⁽⁰⁾: what directional energy would grow, not asked here."""
         self._begin(self._probe.step)
-        self._found = self._search(self._capture, self._probe.step)
+        self._demand.search(self._capture, self._probe.step)
         limits = thresholds(gamma, self._settings.growth_fraction, self._settings.prune_ratio)
         spectrum = residual_spectrum(op, empty_capture(len(op.left), op.left.device).basis)
         return predict_heads(spectrum.values, gamma, limits, heads)
@@ -69,27 +61,18 @@ class SignificanceGate:
         due = step >= self._next_look
         asked = due and not (learning or self._solved)
         if asked:
-            self._ask(step)
+            self._demand.look(self._capture, step, self._progress.life)
             full = self._settings.max_heads is not None and heads >= self._settings.max_heads
-            if self._asks() and not full:
-                decision = Grow(_plane(self._direction), self._found.mean, None)
+            if self._demand.significant(self._progress.life) and not full:
+                decision = Grow(self._demand.plane, self._demand.found.mean, None)
         if due:
             self._next_look = step + self._pause(learning)
-        found = self._found
         check = Check(
             step=step,
             layer=self._layer,
             heads=heads,
-            lambda_max=found.mean,
-            lambda_min=None,
-            theta=self._settings.critical_t * found.error,
-            phi_g=None,
-            gamma=None,
-            captured_share=None,
-            min_release=None,
-            w=None,
-            drift_w=None,
-            tracker_error=None,
+            lambda_max=self._demand.found.mean,
+            theta=self._demand.theta,
             exact=asked,
             reserved_loss=self._progress.loss,
             learning=learning,
@@ -100,10 +83,8 @@ class SignificanceGate:
         """The newborn's progress counts from here."""
         self._begin(step)
         self._newest = (head, decision.plane)
-        self._looks.clear()
-        self._quiet = 0
-        self._events += 1
-        self._last_event_step = step
+        self._demand.forget()
+        self._tally.event(step)
         return EnergyChange(None, None, None)
 
     def absorbed(self, op: DirectionalOperator, step: int, heads: int, decision: Absorb) -> EnergyChange:
@@ -117,58 +98,40 @@ class SignificanceGate:
 
     def certify(self, op: DirectionalOperator, heads: int) -> Certificate:
         """`sufficient`: the task is solved, or was asked since the newest head came and wants no other."""
-        found = self._found
-        sufficient = self._solved or (bool(self._looks) and not self._asks())
+        wanted = self._demand.significant(self._progress.life)
+        sufficient = self._solved or (self._demand.asked and not wanted)
         return Certificate(
             layer=self._layer,
             heads=heads,
             sufficient=sufficient,
             minimal=None,
-            lambda_max=found.mean,
-            lambda_min=None,
-            theta=self._settings.critical_t * found.error,
-            phi_g=None,
-            min_release=None,
-            gamma=None,
-            captured_share=None,
-            events=self._events,
-            last_event_step=self._last_event_step,
-            quiet_checks=self._quiet,
-            stopped_by_itself=sufficient and self._quiet >= self._settings.certify_every,
-            tracker_error=None,
-            w_start=None,
-            w_end=None,
-            w_events=None,
-            w_drift=None,
-            event_limit=None,
+            lambda_max=self._demand.found.mean,
+            theta=self._demand.theta,
+            events=self._tally.events,
+            last_event_step=self._tally.last_event_step,
+            quiet_checks=self._tally.quiet_checks,
+            stopped_by_itself=sufficient and self._tally.quiet_checks >= self._settings.certify_every,
         )
 
     def state(self) -> dict[str, Any]:
         return {
             "capture": self._capture.state(),
             "progress": self._progress.state(),
-            "direction": self._direction,
-            "found": self._found,
+            "demand": self._demand.state(),
             "newest": self._newest,
-            "looks": self._looks,
             "next_look": self._next_look,
-            "events": self._events,
-            "quiet": self._quiet,
-            "last_event_step": self._last_event_step,
+            "tally": self._tally.state(),
         }
 
     def load_state(self, state: Mapping[str, Any], device: torch.device) -> None:
         # Q and the newest head's plane are on the CPU, wherever the layer is.
         self._capture = Capture.from_state(state["capture"])
         self._progress.load_state(state["progress"], device)
-        direction, newest = state["direction"], state["newest"]
-        self._direction = None if direction is None else Direction(*(part.to(device) for part in direction))
-        self._found = Evidence(*state["found"])
+        self._demand.load_state(state["demand"], device)
+        newest = state["newest"]
         self._newest = None if newest is None else (newest[0], newest[1])
-        self._looks = [(age, t) for age, t in state["looks"]]
         self._next_look = state["next_look"]
-        self._events, self._quiet = state["events"], state["quiet"]
-        self._last_event_step = state["last_event_step"]
+        self._tally.load_state(state["tally"])
 
     def _begin(self, step: int) -> None:
         """The newest head's life starts here."""
@@ -178,15 +141,11 @@ class SignificanceGate:
     def _hear(self, step: int) -> bool:
         """Take in what the reserved records say; is the newest head still learning?"""
         self._progress.add(step, self._probe.losses)
-        self._quiet += 1
+        self._tally.check()
         ended = self._progress.ended()
         if ended and not self._progress.learnt():
             self._give_up()
         return not ended
-
-    def _ask(self, step: int) -> None:
-        self._found = self._search(self._capture, step)
-        self._looks.append((self._progress.life, self._found.t))
 
     def _pause(self, learning: bool) -> int:
         """Steps to the next look: a whole number of intervals."""
@@ -194,53 +153,18 @@ class SignificanceGate:
         if learning:
             return unit
         # Demand that is not yet significant on average may soon be; where there is none, that takes longer.
-        wanted = self._found.t > self._settings.critical_t and not self._solved
+        wanted = self._demand.seen and not self._solved
         return max(1, 0 if wanted else self._progress.life // (4 * unit)) * unit
-
-    def _search(self, capture: Capture, step: int) -> Evidence:
-        """Point `_direction` to the surest demand outside `capture`, and judge it."""
-        view = outside(self._probe.sight.search[self._layer], capture.basis)
-        # Seeded by the step: what a search finds must not depend on how many there were before.
-        seed = int(np.random.default_rng([self._seed, self._layer, step]).integers(2**62))
-        starts = torch.Generator().manual_seed(seed)
-        # The last direction is a start too: demand moves slowly, and a search may miss it once.
-        self._direction = propose(view, _STARTS, _ROUNDS, starts, self._direction)
-        return self._judge(capture)
-
-    def _judge(self, capture: Capture) -> Evidence:
-        assert self._direction is not None
-        return judge(outside(self._probe.sight.judges[self._layer], capture.basis), self._direction)
-
-    def _asks(self) -> bool:
-        """Is demand significant, on average over the later half of the newest head's life?
-
-        Demand at single steps is noisy, and the more often it is looked at the higher its maximum. So after
-        a long pause one look is not enough: the one before it counts, or another that is soon to come.
-        """
-        if self._solved:
-            return False
-        life = self._progress.life
-        window = min(life / 2, 2 * self._settings.settle)
-        recent = [t for age, t in self._looks if age > life - window]
-        recent = recent if len(recent) > 1 else [t for _, t in self._looks[-2:]] or [self._found.t]
-        return sum(recent) / len(recent) > self._settings.critical_t
 
     @property
     def _solved(self) -> bool:
         """Residuals of a solved task are tiny but agree, so significance alone would never end."""
-        return self._progress.loss <= self._settings.solved * self._probe.initial_loss
+        # By the loss last heard: it outlives a resume, whereas the probe has none before its next look.
+        return self._progress.loss <= self._probe.goal(self._settings.solved)
 
     def _give_up(self) -> None:
         """What the newest head was born for did not lower the loss: that plane is not asked for again."""
         if self._newest is not None:
             self._capture = capture_plane(self._capture, *self._newest)
             self._newest = None
-            self._looks.clear()
-
-
-def _plane(direction: Direction | None) -> torch.Tensor:
-    """[u, w] made orthonormal, on the CPU: Q is kept there, and so are births made."""
-    assert direction is not None
-    query, key = direction.query[:, 0].double().cpu(), direction.key[:, 0].double().cpu()
-    key = key - (query @ key) * query
-    return torch.stack([query, key / key.norm()], dim=1)
+            self._demand.forget()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -18,14 +18,15 @@ from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.records import Check, Event
 from incrt_cli.rundir import utc_now
 from incrt_cli.training.ahead import depth_for, made_ahead
-from incrt_cli.training.complexity import complexity_row
 from incrt_cli.training.course import Course, Happened, Snapshot, snapshot
+from incrt_cli.training.losses import loss_with_gradients, loss_without_dropout
+from incrt_cli.training.metrics import check_row, evaluation_rows
 from incrt_cli.training.monitor import monitor, monitored
 from incrt_cli.training.optimizer import set_learning_rate
-from incrt_cli.training.part import Part, Reading, add_up, reading_of
+from incrt_cli.training.part import Part, Reading, reading_of
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.progress import Reporter, Status
-from incrt_cli.training.schedule import learning_rate, rate_shares
+from incrt_cli.training.schedule import Schedule
 from incrt_cli.training.shortage import enough_to_look, naming_step
 from incrt_cli.training.stream import Stream
 
@@ -47,9 +48,7 @@ class Loop:
         self.stream = Stream(prepared.tasks, prepared.config, prepared.growth_rows)
         self.total_steps = self.stream.total_steps
         self._evaluate_every = max(1, round(self._settings.evaluate_every * self.stream.batches_per_epoch))
-        self._rate_shares = rate_shares(
-            self.total_steps, self._settings.warmup_fraction, self._settings.decay_fraction
-        )
+        self._schedule = Schedule(self._settings, self.total_steps)
         self.course = Course()
         self.last_rows: tuple[EncodedSplit, np.ndarray] | None = None  # read by the last step begun
         self._started = 0.0
@@ -95,7 +94,7 @@ class Loop:
         self.course.steps += 1
         controller = self._prepared.controller
         if controller is not None and self.steps <= self.stream.growth_ends and controller.checks(self.steps):
-            losses = Losses(value, lambda: self._probe(reading.parts))
+            losses = Losses(value, lambda: loss_without_dropout(self._prepared, reading.parts))
             with enough_to_look(reading.split.lengths, self._prepared.model, self._settings):
                 found = controller.check(self.steps, losses)
             self._record(*found)
@@ -110,26 +109,11 @@ class Loop:
         """One optimiser step, its loss on the device and here; where that or a gradient is not finite nothing
         is changed.
         """
-        model, optimizer, controller = (
-            self._prepared.model,
-            self._prepared.optimizer,
-            self._prepared.controller,
-        )
-        if self.steps >= self.stream.growth_ends:
-            controller = None  # it will not look again, so C and averages are of no use
-        observing = controller is not None and controller.observes(self.steps)
-        if controller is not None:
-            controller.observe(observing)
-        model.train()
-        set_learning_rate(optimizer, self._rate())
-        self._ranks.draw_own(self._prepared.config.seed, self.steps)
-        optimizer.zero_grad(set_to_none=True)
-        with self._compiling():
-            loss = self._add_up(parts)
-        loss = self._ranks.add_gradients(loss, model)
-        if controller is not None and observing:
-            controller.fold()
-            controller.observe(False)
+        prepared, model, optimizer = self._prepared, self._prepared.model, self._prepared.optimizer
+        # Once growth has ended it will not look again, so C and averages are of no use.
+        controller = prepared.controller if self.steps < self.stream.growth_ends else None
+        set_learning_rate(optimizer, self._schedule.rate(self.steps))
+        loss = loss_with_gradients(prepared, parts, self.steps, controller)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip_norm)
         # The one place of a step where the CPU waits for the device.
         value, size = torch.stack([loss, norm]).tolist()
@@ -140,35 +124,17 @@ class Loop:
             controller.stepped(self.steps + 1)
         return loss, value
 
-    def _compiling(self) -> AbstractContextManager[None]:
-        compiled = self._prepared.compiled
-        return nullcontext() if compiled is None else compiled.explained()
-
     def _diverged(self, found: str) -> DivergedError:
         return DivergedError(
             f"training diverged at step {self.steps}: {found}; the model of step {self.last_good.step}, the "
             "last one evaluated, is kept. Lower train.learning_rate."
         )
 
-    def _add_up(self, parts: Sequence[Part]) -> torch.Tensor:
-        return add_up(self._prepared.model, parts, self._settings, self._prepared.device)
-
-    def _probe(self, parts: Sequence[Part]) -> float:
-        """The loss on the rows of the step without dropout: what an event costs."""
-        model = self._prepared.model
-        model.eval()
-        with torch.no_grad():
-            loss = self._add_up(parts)
-        model.train()
-        self._ranks.add([loss])
-        return float(loss)
-
     def _record(self, checks: list[Check], events: list[Event]) -> None:
         if events:
             self._ranks.copy_first(self._prepared.model)
         for check in checks:
-            spent = self._rate_shares[self.steps]
-            self._run.append_metrics({"kind": "check", **asdict(check), "rate_spent": spent})
+            self._run.append_metrics(check_row(check, self._schedule.spent(self.steps)))
         for event in events:
             self._run.append_event({**asdict(event), "epoch": self._epoch()})
         self.course.events += [Happened(event.kind, event.step) for event in events]
@@ -179,45 +145,21 @@ class Loop:
         self._ranks.agree_on(self._prepared.model, self.steps)
         current = self.stream.population(max(self.steps - 1, 0))
         looks = monitor(self._prepared.model, self.stream.tasks, self._settings, self._prepared.device)
-        present = looks[current]
         for look in looks:
             if not math.isfinite(look.result.loss):
                 raise self._diverged(f"{look.split} loss {look.result.loss:g}")
         # Finite weights are not enough: the ones just before a loss of NaN may have caused it.
         self.course.last_good = snapshot(self.steps, self._prepared.model)
-        self.course.accuracy = present.result.accuracy
+        self.course.accuracy = looks[current].result.accuracy
         place = {"step": self.steps, "epoch": self._epoch()}
-        for look in looks:
-            self._run.append_metrics(
-                {
-                    "kind": "evaluation",
-                    **place,
-                    **look.row(),
-                    "heads": sum(self._prepared.model.head_counts),
-                    "train_loss": loss,
-                    "learning_rate": self._rate(),
-                    "seconds": time.perf_counter() - self._started,
-                }
-            )
-        if self._settings.complexity:
-            train = self.stream.tasks[current].splits["train"]
-            row = complexity_row(
-                self._prepared, train, present.result if present.split == "validation" else None
-            )
-            self._run.append_metrics({**row, **place})
+        running = {
+            "train_loss": loss,
+            "learning_rate": self._schedule.rate(self.steps),
+            "seconds": time.perf_counter() - self._started,
+        }
+        for row in evaluation_rows(self._prepared, looks, current, place, running):
+            self._run.append_metrics(row)
         self._reporter.evaluated(self._status(loss))
-
-    def _rate(self) -> float:
-        settings = self._settings
-        if settings.frozen:
-            return 0.0  # AdamW then leaves every weight as it is, weight decay included
-        return learning_rate(
-            self.steps,
-            self.total_steps,
-            settings.learning_rate,
-            settings.warmup_fraction,
-            settings.decay_fraction,
-        )
 
     def _epoch(self) -> float:
         return self.steps / self.stream.batches_per_epoch

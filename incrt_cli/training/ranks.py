@@ -10,12 +10,10 @@ bit for bit. There is no wrapper around the model, since its parameters change w
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -26,8 +24,6 @@ from torch import Tensor, nn
 from incrt_cli.errors import UserError
 from incrt_cli.growth.peers import Peers
 
-ANSWER_SECONDS = 600.0  # a process that takes longer over a step than the others is given up
-_PATIENCE = timedelta(days=1)  # while the first one prepares data, or writes
 _CPU = torch.device("cpu")
 
 
@@ -38,8 +34,8 @@ class PeerError(UserError):
 @dataclass(frozen=True)
 class Ranks:
     """Process number `rank` of `size`, number `local` of its machine; by default the only one, which asks
-    nobody. With several, every method but `own` and `draw_own` has to be called by all of them, in the same
-    order, and raises PeerError.
+    nobody. With several, every method but `own`, `draw_own` and `asking` has to be called by all of them, in
+    the same order, and raises PeerError.
     """
 
     rank: int = 0
@@ -71,7 +67,7 @@ class Ranks:
         if self.size == 1:
             return
         flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-        with self._asking():
+        with self.asking():
             if flat.is_cuda:
                 # Gloo notices at once that a process has ended, NCCL when its time is over.
                 dist.all_reduce(torch.zeros(1))
@@ -95,7 +91,7 @@ class Ranks:
         if self.size == 1:
             return list(values)
         found = torch.tensor(values, dtype=torch.int64)
-        with self._asking():
+        with self.asking():
             dist.all_reduce(found, op=dist.ReduceOp.MAX)
         return [int(value) for value in found]
 
@@ -123,7 +119,7 @@ class Ranks:
     def copy_first(self, model: nn.Module) -> None:
         """Take over the first rank's weights: those of a newborn may differ in their last bits."""
         if self.size > 1:
-            with self._asking(), torch.no_grad():
+            with self.asking(), torch.no_grad():
                 for tensor in model.state_dict().values():
                     dist.broadcast(tensor, src=0)
 
@@ -131,14 +127,14 @@ class Ranks:
         """The first rank's `value` on every rank."""
         box = [value]
         if self.size > 1:
-            with self._asking():
+            with self.asking():
                 dist.broadcast_object_list(box, src=0, group=self.patient, device=_CPU)
         return box[0]
 
     def wait(self) -> None:
         """Until all ranks are here, for as long as the first may take over its files."""
         if self.size > 1:
-            with self._asking():
+            with self.asking():
                 dist.all_reduce(torch.zeros(1), group=self.patient)
 
     @contextmanager
@@ -151,12 +147,9 @@ class Ranks:
             self.wait()
         self.wait()
 
-    @property
-    def _name(self) -> str:
-        return f"process {self.rank + 1} of {self.size}"
-
     @contextmanager
-    def _asking(self) -> Iterator[None]:
+    def asking(self) -> Iterator[None]:
+        """What the others are asked in here raises PeerError where one has ended or does not answer."""
         try:
             yield
         except RuntimeError as error:
@@ -166,37 +159,9 @@ class Ranks:
                 f"{self._name} ends: another one has ended or no longer answers ({cause})"
             ) from error
 
+    @property
+    def _name(self) -> str:
+        return f"process {self.rank + 1} of {self.size}"
+
 
 ALONE = Ranks()
-
-
-@contextmanager
-def joined(seconds: float = ANSWER_SECONDS) -> Iterator[Ranks]:
-    """The processes that torchrun started, with this one; they part at the end.
-
-    One that does not answer for `seconds` is given up. Raises UserError where the environment is not
-    torchrun's, PeerError where another process is not there in time.
-    """
-    try:
-        rank, size, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
-    except (KeyError, ValueError) as error:
-        raise UserError(
-            f"WORLD_SIZE, RANK and LOCAL_RANK must be numbers ({error}): start several processes with "
-            "torchrun, or unset WORLD_SIZE"
-        ) from error
-    os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "1"  # or a lost process would abort this one without a word
-    ranks = Ranks(rank, size, local)
-    with ranks._asking():
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
-        patient = dist.new_group(backend="gloo", timeout=_PATIENCE)
-    lost = False
-    try:
-        yield Ranks(rank, size, local, patient)
-    except PeerError:
-        lost = True
-        raise
-    finally:
-        # Gloo's threads must end before the interpreter does; NCCL's parting waits for the lost one.
-        if not (lost and torch.cuda.is_available()):
-            dist.destroy_process_group()

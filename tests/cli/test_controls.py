@@ -6,36 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from incrt_cli.cli.main import run
 from incrt_cli.rundir import read_model, read_run
+from tests.cli.small import carried_out, table_of_again
 
-SMALL = {
-    "name": "small",
-    "baseline": False,
-    "data": {"kind": "dial", "lookups": 3, "examples": 120, "max_tokens": 64},
-    "model": {"width": 8, "head_width": 4, "value_width": 4},
-    "gate": {
-        "variant": "paper",
-        "calibration_batches": 2,
-        "check_every": 2,
-        "growth_fraction": 0.3,
-        "max_heads": 3,
-    },
-    "train": {"epochs": 3, "batch_size": 16, "device": "cpu", "threads": 1},
-}
+CONTROLS = ["train", "small.yaml", "--controls", "--seeds", "4"]
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder where every control of one seed was trained."""
-    folder = tmp_path_factory.mktemp("controls")
-    (folder / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert run(["train", "small.yaml", "--controls", "--seeds", "4"]) == 0
-    return folder
+    return carried_out(CONTROLS, tmp_path_factory.mktemp("controls"))
 
 
 @pytest.fixture
@@ -63,13 +45,7 @@ def test_a_frozen_model_grows_and_learns_nothing(here: Path) -> None:
 
 
 def test_the_table_comes_from_the_folders_and_nothing_is_trained_again(here: Path, capsys) -> None:
-    before = {path: path.stat().st_mtime_ns for path in here.rglob("result.json")}
-    assert run(["train", "small.yaml", "--controls", "--seeds", "4"]) == 0
-    again = capsys.readouterr().out
-    assert {path: path.stat().st_mtime_ns for path in here.rglob("result.json")} == before
-    assert run(["report", str(here)]) == 0
-    table = again[again.index("## Controls") : again.index("run folders:")].strip()
-    assert table in capsys.readouterr().out and "| frozen (no training) |" in table
+    assert "| frozen (no training) |" in table_of_again(CONTROLS, here, "## Controls", capsys)
 
 
 def test_a_dry_run_lists_the_folders_and_trains_nothing(here: Path, capsys) -> None:

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from incrt_cli.cli.main import run
 from incrt_cli.rundir import read_run
-from tests.cli.test_controls import SMALL
+from tests.cli.small import carried_out, table_of_again
 
 GRID = ["sweep", "small.yaml", "seed=4,5", "gate.growth_fraction=0.3", "--workers", "2"]
 
@@ -18,12 +17,7 @@ GRID = ["sweep", "small.yaml", "seed=4,5", "gate.growth_fraction=0.3", "--worker
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder where two seeds were trained."""
-    folder = tmp_path_factory.mktemp("sweep")
-    (folder / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert run(GRID) == 0
-    return folder
+    return carried_out(GRID, tmp_path_factory.mktemp("sweep"))
 
 
 @pytest.fixture
@@ -43,13 +37,7 @@ def test_every_cell_is_a_finished_run_as_train_makes_it(here: Path) -> None:
 
 
 def test_the_same_command_trains_nothing_again_and_report_has_its_table(here: Path, capsys) -> None:
-    before = {path: path.stat().st_mtime_ns for path in here.rglob("result.json")}
-    assert run(GRID) == 0
-    again = capsys.readouterr().out
-    assert before == {path: path.stat().st_mtime_ns for path in here.rglob("result.json")}
-    assert run(["report", str(here)]) == 0
-    table = again[again.index("## Sweep") : again.index("run folders:")].strip()
-    assert table in capsys.readouterr().out and "| 2 of 2 | 0 |" in table
+    assert "| 2 of 2 | 0 |" in table_of_again(GRID, here, "## Sweep", capsys)
 
 
 def test_a_cell_with_a_checkpoint_goes_on_from_it(here: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from incrt_cli.geometry.capture import Capture, capture_plane, complement, empty_capture, release_head
-from incrt_cli.geometry.functional import attribution, functional, gate_operator, release_energies, thresholds
+from incrt_cli.geometry.functional import functional, gate_operator, release_energies, thresholds
 from incrt_cli.geometry.operator import dense, residual_energy
 from incrt_cli.geometry.spectrum import residual_spectrum
 from tests.geometry.operators import random_operator
@@ -74,18 +74,6 @@ def test_thresholds_price_and_least_drop() -> None:
     assert functional((1.0 + 0.1**2) ** 0.5, 2, limits) - functional(1.0, 3, limits) == pytest.approx(
         -limits.least_drop
     )
-
-
-def test_attribution_is_every_heads_part_of_the_quotient() -> None:
-    op = random_operator()
-    u = torch.linalg.qr(torch.randn(24, 1, dtype=torch.float64)).Q[:, 0]
-    parts = attribution(op, u, heads=3)
-    for head, part in enumerate(parts):
-        columns = slice(4 * head, 4 * head + 4)
-        form = op.left[:, columns] @ op.right[:, columns].T
-        product = op.second_moment @ (0.5 * (form - form.T))
-        assert float(part) == pytest.approx(float(u @ (0.5 * (product + product.T)) @ u))
-    assert float(parts.sum()) == pytest.approx(float(u @ dense(op) @ u))
 
 
 def test_the_gate_operator_is_the_identity_of_rank_two_changes() -> None:

@@ -13,10 +13,10 @@ from incrt_cli.data.task import Batch
 from incrt_cli.geometry.capture import Capture
 from incrt_cli.geometry.demand import Evidence
 from incrt_cli.growth.controller import GrowthController
+from incrt_cli.growth.demand import Demand
 from incrt_cli.growth.operations import Losses
 from incrt_cli.growth.probe import Draw, TaskProbe
 from incrt_cli.growth.records import Check, Event
-from incrt_cli.growth.significance_gate import SignificanceGate
 from incrt_cli.model.classifier import Architecture, Classifier
 
 TYPES = 4  # left and right tokens of two look-ups, in two variants
@@ -102,12 +102,12 @@ def test_where_demand_is_not_yet_significant_on_average_the_next_look_comes_soon
 
 
 def test_after_a_pause_one_look_is_not_enough_for_a_birth(monkeypatch: pytest.MonkeyPatch) -> None:
-    def search(gate: SignificanceGate, capture: Capture, step: int) -> Evidence:
+    def search(demand: Demand, capture: Capture, step: int) -> None:
         t = 4.0 if step >= 270 else 0.0
-        return Evidence(t, 1.0, t)
+        demand.found = Evidence(t, 1.0, t)
 
     bench = Bench(settle=20)
-    monkeypatch.setattr(SignificanceGate, "_search", search)
+    monkeypatch.setattr(Demand, "search", search)
     # Looks come at 220, at 270, and, since that one said yes, at 280.
     assert [event.step for event in bench.run(290, every=1)] == [280]
 

@@ -18,20 +18,13 @@ from incrt_cli.rundir import Run, read_run
 from incrt_cli.training.progress import Silent
 from incrt_cli.training.resume import resume
 from incrt_cli.training.run import train
+from tests.training.small import Ears
 from tests.training.test_run import BASE
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"
 )
 SETTINGS = ("model.dropout=0", "baseline=false")
-
-
-class Ears(Silent):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
 
 
 def _train(folder: Path, *overrides: str) -> Path:

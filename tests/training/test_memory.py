@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -22,26 +21,13 @@ from incrt_cli.training.memory import Load, estimate_memory
 from incrt_cli.training.prepare import Prepared, prepare
 from incrt_cli.training.progress import Silent
 from incrt_cli.training.run import train
+from tests.training.small import SMALL
 
-BASE: dict[str, Any] = {
-    "name": "small",
-    "baseline": False,
-    "data": {"kind": "dial", "lookups": 3, "examples": 200},
-    "model": {"width": 16, "head_width": 4, "value_width": 4, "ffn_multiplier": 2.0},
-    "gate": {
-        "calibration_batches": 2, "check_every": 2, "settle": 4, "critical_t": 0.001, "solved": 0.0,
-        "progress": 0.9, "until": 0.9,
-    },
-    "train": {
-        "epochs": 4.0, "batch_size": 32, "learning_rate": 0.01, "device": "cpu", "threads": 1,
-        "checkpoint_every": 1.0,
-    },
-}  # fmt: skip
 CPU = torch.device("cpu")
 
 
 def _prepared(*overrides: str) -> Prepared:
-    return prepare(load_config(None, overrides, BASE), lambda _: None)
+    return prepare(load_config(None, overrides, SMALL), lambda _: None)
 
 
 def _peak(work: Callable[[], object]) -> int:
@@ -81,7 +67,7 @@ def test_the_activations_of_a_step_are_those_that_were_estimated(
 
 
 def test_the_bound_is_estimated_too_and_goes_into_the_prediction(tmp_path: Path) -> None:
-    config = load_config(None, ["train.epochs=0.2"], BASE)
+    config = load_config(None, ["train.epochs=0.2"], SMALL)
     folder = train(config, tmp_path / "run", Silent(), summarise_run)
     memory = (read_run(folder).prediction or {})["memory"]
     assert memory["now"]["heads"] == [1] and memory["k_bound"]["heads"][0] > 1
@@ -128,7 +114,7 @@ def test_the_least_that_machine_and_groups_leave_is_what_is_available(tmp_path: 
 
 
 def test_a_dry_run_shows_the_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(SMALL))
     assert run(["train", str(tmp_path / "config.yaml"), "--dry-run"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory with")]
     assert len(lines) == 2 and lines[0].startswith("memory with 1 head and 32 rows of up to 10 tokens")

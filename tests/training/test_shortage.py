@@ -17,41 +17,19 @@ from incrt_cli.errors import ShortOfMemoryError
 from incrt_cli.report.render import summarise_run
 from incrt_cli.rundir import read_model, read_run
 from incrt_cli.training import part
-from incrt_cli.training.progress import Silent
 from incrt_cli.training.resume import resume
 from incrt_cli.training.run import train
+from tests.training.small import SMALL, Ears
 from tests.training.undisturbed import differences
 
-BASE: dict[str, Any] = {
-    "name": "small",
-    "baseline": False,
-    "data": {"kind": "dial", "lookups": 3, "examples": 200},
-    "model": {"width": 16, "head_width": 4, "value_width": 4, "ffn_multiplier": 2.0},
-    "gate": {
-        "calibration_batches": 2, "check_every": 2, "settle": 4, "critical_t": 0.001, "solved": 0.0,
-        "progress": 0.9, "until": 0.9,
-    },
-    "train": {
-        "epochs": 4.0, "batch_size": 32, "learning_rate": 0.01, "device": "cpu", "threads": 1,
-        "checkpoint_every": 1.0,
-    },
-}  # fmt: skip
 REFUSED = (
     "[enforce fail at alloc_cpu.cpp:128] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
     "allocate 9663676416 bytes. Error code 12 (Cannot allocate memory)"
 )
 
 
-class Ears(Silent):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-
 def _train(folder: Path, *overrides: str) -> Path:
-    return train(load_config(None, overrides, BASE), folder, Ears(), summarise_run)
+    return train(load_config(None, overrides, SMALL), folder, Ears(), summarise_run)
 
 
 def test_recomputing_changes_nothing_that_a_run_writes(tmp_path: Path) -> None:
@@ -122,7 +100,11 @@ def test_another_error_passes_as_it_is(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_a_process_with_little_memory_ends_with_the_message(tmp_path: Path) -> None:
-    config = {**BASE, "data": {**BASE["data"], "fillers": 200, "examples": 2000}, "gate": {"enabled": False}}
+    config = {
+        **SMALL,
+        "data": {**SMALL["data"], "fillers": 200, "examples": 2000},
+        "gate": {"enabled": False},
+    }
     config["model"] = {"width": 16, "head_width": 8, "value_width": 4, "heads": 64}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     command = ["train", str(tmp_path / "config.yaml"), "--run-dir", str(tmp_path / "run")]
