@@ -127,6 +127,27 @@ def test_the_least_that_machine_and_groups_leave_is_what_is_available(tmp_path: 
     assert available_bytes(CPU, tmp_path) == 0
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"max", b"-1", b"12 kB", b"\xff\xfe", "\u00b2".encode(), b"9" * 6000, b"0:", b"0::/\0\n"]
+)
+def test_a_system_that_talks_nonsense_has_not_said_anything(tmp_path: Path, content: bytes) -> None:
+    limit, group = "sys/fs/cgroup/memory.max", "proc/self/cgroup"
+    for name in ("sys/fs/cgroup/memory.current", "sys/fs/cgroup/memory.stat", "proc/meminfo", limit, group):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert available_bytes(CPU, tmp_path) is None
+    (tmp_path / group).write_text("0::/\n")
+    assert available_bytes(CPU, tmp_path) is None
+    (tmp_path / "sys/fs/cgroup/memory.current").write_text("3\n")
+    (tmp_path / limit).write_text("10\n")
+    assert available_bytes(CPU, tmp_path) == 7
+
+
+def test_looks_are_in_full_precision_whatever_steps_are_in() -> None:
+    full, half = (estimates(_prepared(f"train.precision={name}"))["now"] for name in ("float32", "bfloat16"))
+    assert half.look == full.look > 0 and half.step < full.step
+
+
 def test_a_dry_run_shows_the_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE))
     assert run(["train", str(tmp_path / "config.yaml"), "--dry-run"]) == 0
