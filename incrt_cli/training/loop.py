@@ -145,9 +145,14 @@ class Loop:
         return nullcontext() if compiled is None else compiled.explained()
 
     def _diverged(self, found: str) -> DivergedError:
+        cure = (
+            "Lower train.learning_rate."
+            if self.steps
+            else "Nothing was trained yet: lower conditioning.strength, or take model.layer_norm=true."
+        )
         return DivergedError(
             f"training diverged at step {self.steps}: {found}; the model of step {self.last_good.step}, the "
-            "last one evaluated, is kept. Lower train.learning_rate."
+            f"last one evaluated, is kept. {cure}"
         )
 
     def _add_up(self, parts: Sequence[Part]) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,31 @@ def test_a_run_that_may_not_fit_is_warned_of(monkeypatch: pytest.MonkeyPatch) ->
     prepared = _prepared()
     found = estimates(prepared)
     monkeypatch.setattr(budget, "available_bytes", lambda device: found["k_bound"].peak - 1)
-    assert "raise train.accumulate (1 now) or set train.recompute=true" in str(too_large(prepared, found))
+    assert "should it not fit, set train.recompute=true" in str(too_large(prepared, found))
     for enough in (found["k_bound"].peak, None):
         monkeypatch.setattr(budget, "available_bytes", lambda device, free=enough: free)
         assert too_large(prepared, found) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "helps", "says"),
+    [
+        ("held", "", "lower model.width"),
+        ("checkpoint", "", "lower model.width"),
+        ("look", "set train.recompute=true, or", "lower model.width"),
+        ("evaluation", "raise train.accumulate (1 now), or", "lower train.batch_size"),
+        ("step", "raise train.accumulate (1 now) or set train.recompute=true, or", "lower train.batch_size"),
+    ],
+)
+def test_the_warning_names_what_makes_its_part_smaller(
+    part: str, helps: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = replace(estimates(_prepared())["now"], held=5, step=1, look=2, evaluation=3, checkpoint=4)
+    found = replace(found, **{part: 100}, peak=105)
+    monkeypatch.setattr(budget, "available_bytes", lambda device: 50)
+    assert f"should it not fit, {helps} {says}".replace("  ", " ") in str(
+        too_large(_prepared(), {"now": found})
+    )
 
 
 def test_the_least_that_machine_and_groups_leave_is_what_is_available(tmp_path: Path) -> None:
