@@ -131,7 +131,7 @@ def _read(run: Path, step: int) -> Checkpoint:
         raise ValueError(f"its files are not those that {layout.MARK} was written for")
     read = json.loads(contents[layout.STATE])
     if read.get(_FORMAT) != FORMAT:
-        raise ValueError("another version of incrt wrote it, in a format that this one does not read")
+        raise ValueError("another version of incrt wrote it, and only that one can go on from it")
     if read["step"] != step:
         raise ValueError(f"it is that of step {read['step']}")
     for name, size in read[_ROWS].items():
