@@ -11,7 +11,9 @@ from incrt_cli.bench.measurement import Context, Found, seconds_of
 from incrt_cli.bench.timing import Timing
 from incrt_cli.config.schema import Config
 
-_BLOCKS = 20  # of a run; short beside the time in which a machine's load changes
+_BLOCKS = (
+    20  # of a run, or its steps where it has fewer; short beside the time in which a machine's load changes
+)
 _QUICK_STEPS = 60
 
 
@@ -49,8 +51,9 @@ def _begin(context: Context, config: Config) -> Driven:
 def _in_turns(context: Context, grown: Driven, fixed: Driven) -> list[dict[str, Any]]:
     """Both runs to their end, a block of each at a time: heads and seconds of every block."""
     total, blocks = grown.loop.total_steps, []
-    for part in range(1, _BLOCKS + 1):
-        step = math.ceil(part * total / _BLOCKS)
+    parts = min(_BLOCKS, total)
+    for part in range(1, parts + 1):
+        step = math.ceil(part * total / parts)
         seconds = [context.clock(partial(run.loop.run, step)) for run in (grown, fixed)]
         blocks.append(
             {
@@ -90,7 +93,7 @@ def seconds_to(step: int, blocks: list[dict[str, Any]]) -> float:
     """Of the growing run up to `step`: whole blocks, and a share of the one that it lies in."""
     seconds, begun = 0.0, 0
     for block in blocks:
-        share = min(max(step - begun, 0) / (block["step"] - begun), 1.0) if block["step"] > begun else 0.0
+        share = min(max(step - begun, 0) / (block["step"] - begun), 1.0)
         seconds += share * block["growing_seconds"]
         begun = block["step"]
     return seconds

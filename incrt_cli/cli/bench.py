@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrt_cli.cli.out import write_out
+from incrt_cli.cli.out import require_out, write_out
 
 if TYPE_CHECKING:
     from incrt_cli.report.table import Table
@@ -43,6 +43,7 @@ def bench(
     from incrt_cli.report.terminal import show_tables
     from incrt_cli.rundir.plain import to_json, to_plain
 
+    require_out(out)
     parts = chosen(only)
     path, settings = _sources(source, overrides or [])
     context = context_for(bench_config(path, settings, quick), path is not None, quick, cpu_time)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrt_cli.cli.out import write_out
+from incrt_cli.cli.out import require_out, write_out
 from incrt_cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def _grid(source: list[str], seed: int, out: Path | None) -> tuple[dict[str, Any
     from incrt_cli.complexity.weights import measure
     from incrt_cli.report.complexity import grid_tables
 
+    require_out(out)
     # The folders of a sweep are named after their settings, so an equals sign alone makes no axis.
     folders = [given for given in source if "=" not in given or Path(given).is_dir()]
     depths, widths = parse_grid([given for given in source if given not in folders])

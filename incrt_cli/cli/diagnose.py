@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrt_cli.cli.out import write_out
+from incrt_cli.cli.out import require_out, write_out
 
 if TYPE_CHECKING:
     pass
@@ -44,6 +44,7 @@ def diagnose(
     from incrt_cli.report.terminal import show_tables
     from incrt_cli.rundir.plain import to_json
 
+    require_out(out)
     read = of_run if source.is_dir() else of_config
     figures = diagnose(read(source, overrides or [], _say), Request(layer, planes, steps, draws), _say)
     tables = diagnosis_tables(figures)

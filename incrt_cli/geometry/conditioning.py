@@ -74,7 +74,8 @@ def jacobian_condition_bound(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -
     spectral. J = [J_Q J_K J_V] is the Jacobian of `jacobian_condition`. J_V = SZ ⊗ I, so σ_min(J) ≥
     σ_min(SZ); ‖J‖² ≤ ‖J_Q‖² + ‖J_K‖² + ‖J_V‖², and a step dW_Q changes row i of the output by (Z W_V)ᵀ
     (diag(s_i) − s_i s_iᵀ) times row i of Z dW_Q (Z W_K)ᵀ / √d_k. It follows the norms of the weights and not
-    their condition numbers. Infinite where there are more tokens than dimensions or SZ lacks rank.
+    their condition numbers. Infinite where there are more tokens than dimensions, SZ lacks rank, or the bound
+    is beyond what `condition_numbers` tells from infinite in a matrix of the size of J.
 
     From below, κ(J) ≥ κ(SZ) where d_v ≥ n: some w ≠ 0 has Z W_V w ∝ 1, which no change of the shares moves,
     so that σ_min(J) = σ_min(SZ), in which W_V has no part.
@@ -88,7 +89,10 @@ def jacobian_condition_bound(w_q: Tensor, w_k: Tensor, w_v: Tensor, z: Tensor) -
     read = shares @ z
     reach = torch.hypot(_norm(z @ w_q), _norm(z @ w_k)) / w_q.shape[-1] ** 0.5
     rho = steepest * _norm(z) * _norm(z @ w_v) * reach / _norm(read)
-    return float(condition_numbers(read.unsqueeze(0)) * torch.hypot(torch.ones_like(rho), rho))
+    bound = float(condition_numbers(read.unsqueeze(0)) * torch.hypot(torch.ones_like(rho), rho))
+    # From here on J counts as lacking rank; without rank at all SZ may be zero, and ρ no number.
+    longest = max(z.shape[0] * w_v.shape[1], z.shape[1] * (2 * w_q.shape[1] + w_v.shape[1]))
+    return bound if bound * longest * torch.finfo(torch.float64).eps < 1.0 else math.inf
 
 
 def _norm(matrices: Tensor) -> Tensor:

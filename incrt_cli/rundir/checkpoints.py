@@ -24,7 +24,8 @@ from incrt_cli.rundir.plain import to_json
 from incrt_cli.rundir.trees import join_tree, split_tree
 
 _FILES = (layout.TENSORS, layout.STATE)
-_ROWS = "rows"
+FORMAT = 2  # raise it whenever the state changes its parts or their meaning
+_ROWS, _FORMAT = "rows", "format"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def write_checkpoint(run: Path, step: int, state: Mapping[str, Any], keep: int, 
 
     rows = {name: _on_disk(run / name) for name in (layout.METRICS, layout.EVENTS)}
     plain, tensors = split_tree(state)
-    text = to_json({"step": step, _ROWS: rows, "state": plain})
+    text = to_json({_FORMAT: FORMAT, "step": step, _ROWS: rows, "state": plain})
     folder = _folder(run, step)
     _make(folder)
     try:
@@ -129,6 +130,8 @@ def _read(run: Path, step: int) -> Checkpoint:
     if (folder / layout.MARK).read_bytes() != _mark(contents):
         raise ValueError(f"its files are not those that {layout.MARK} was written for")
     read = json.loads(contents[layout.STATE])
+    if read.get(_FORMAT) != FORMAT:
+        raise ValueError("another version of incrt wrote it, and only that one can go on from it")
     if read["step"] != step:
         raise ValueError(f"it is that of step {read['step']}")
     for name, size in read[_ROWS].items():

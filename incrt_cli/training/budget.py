@@ -76,7 +76,9 @@ def too_large(prepared: Prepared, found: Mapping[str, MemoryEstimate]) -> str | 
     free = available_bytes(prepared.device)
     if free is None or largest.peak <= free:
         return None
-    return (
-        f"warning: {memory_line(largest)}, and {free / _MIB:,.0f} MiB are free; should it not fit, "
-        f"{advice(prepared.config.train)}"
+    # What is held is there whatever the pieces, and a checkpoint or a look has none of them.
+    top = largest.peak - largest.held if largest.held < free else None
+    how = advice(
+        prepared.config.train, top in (largest.step, largest.evaluation), top in (largest.step, largest.look)
     )
+    return f"warning: {memory_line(largest)}, and {free / _MIB:,.0f} MiB are free; should it not fit, {how}"

@@ -125,9 +125,14 @@ class Loop:
         return loss, value
 
     def _diverged(self, found: str) -> DivergedError:
+        cure = (
+            "Lower train.learning_rate."
+            if self.steps
+            else "Nothing was trained yet: lower conditioning.strength, or take model.layer_norm=true."
+        )
         return DivergedError(
             f"training diverged at step {self.steps}: {found}; the model of step {self.last_good.step}, the "
-            "last one evaluated, is kept. Lower train.learning_rate."
+            f"last one evaluated, is kept. {cure}"
         )
 
     def _record(self, checks: list[Check], events: list[Event]) -> None:

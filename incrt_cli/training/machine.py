@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 _ROOT = Path("/")
+_NUMBER = re.compile("[0-9]{1,20}")  # of 64 bits; where there is no limit a word stands instead
 # Limit, use, and the line of memory.stat that a kernel takes back when asked to, in versions 2 and 1.
 _FILES = {
     "sys/fs/cgroup": ("memory.max", "memory.current", "inactive_file"),
@@ -37,23 +38,24 @@ def _machine(root: Path) -> Iterator[int]:
 
 def _groups(root: Path) -> Iterator[int]:
     """Of the group of this process, and of those above it, whichever have a limit."""
-    lines = [line.split(":", 2) for line in _read(root / "proc/self/cgroup").splitlines()]
+    found = _read(root / "proc/self/cgroup")
+    lines = re.findall(r"^\d+:([^:\n]*):/(.*)$", found, re.MULTILINE | re.ASCII)
     for base, names in _FILES.items():
         controller = "memory" if base.endswith("memory") else ""
-        own = next((path for _, kinds, path in lines if controller in kinds.split(",")), None)
+        own = next((path for kinds, path in lines if controller in kinds.split(",")), None)
         if own is None:
             continue
         # A container sees its own group at the root, whatever its name outside.
-        group = Path(own.lstrip("/"))
+        group = Path(own)
         for place in (group, *group.parents):
             yield from _group(root / base / place, *names)
 
 
 def _group(folder: Path, limit: str, use: str, reclaimable: str) -> Iterator[int]:
-    most, used = _read(folder / limit).strip(), _read(folder / use).strip()
-    if most.isdigit() and used.isdigit():
-        back = re.search(rf"^{reclaimable} (\d+)$", _read(folder / "memory.stat"), re.MULTILINE)
-        yield int(most) - int(used) + (int(back[1]) if back else 0)
+    most, used = (_NUMBER.fullmatch(_read(folder / name).strip()) for name in (limit, use))
+    if most and used:
+        back = re.search(rf"^{reclaimable} ([0-9]{{1,20}})$", _read(folder / "memory.stat"), re.MULTILINE)
+        yield int(most[0]) - int(used[0]) + (int(back[1]) if back else 0)
 
 
 def _address_space(root: Path) -> Iterator[int]:
@@ -65,6 +67,6 @@ def _address_space(root: Path) -> Iterator[int]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
-    except OSError:
+        return path.read_text(errors="replace")
+    except (OSError, ValueError):  # a path with a zero byte is the latter
         return ""

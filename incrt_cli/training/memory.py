@@ -17,7 +17,7 @@ holds before it builds a model, and what its allocator loses between blocks, are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from incrt_cli.model.classifier import Architecture
@@ -73,9 +73,11 @@ def estimate_memory(
     copies = 4 + load.asks + (0 if load.cuda else 2)
     held = copies * weights + len(heads) * (_DOUBLE + _FLOAT) * d * d + views
     step = _pass(shape, heads, load, load.rows)
-    # The last look's views are there until the new ones are; a checkpoint is put together in memory.
-    look = views + _pass(shape, heads, load, load.looked) if load.asks else 0
+    # The last look's views are there until the new ones are, and no look computes in bfloat16.
+    exact = replace(load, bfloat16=False)
+    look = views + _pass(shape, heads, exact, load.looked) if load.asks else 0
     evaluation = _forward(shape, max(heads), load, load.wide)
+    # Put together in memory.
     checkpoint = 2 * (4 + load.asks) * weights
     peak = held + max(step, look, evaluation, 0 if load.cuda else checkpoint)
     return MemoryEstimate(heads, load.rows, load.tokens, held, step, look, evaluation, checkpoint, peak)

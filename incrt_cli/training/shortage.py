@@ -16,9 +16,10 @@ from incrt_cli.training.reserved import looked_at
 
 @contextmanager
 def enough_memory(
-    doing: str, shape: Sequence[int], model: Classifier, settings: TrainSection
+    doing: str, shape: Sequence[int], model: Classifier, settings: TrainSection, pieces: bool = True
 ) -> Iterator[None]:
     """Rows pass through `model` together in here, as many and at most as long as `shape` (B, n) says.
+    `pieces`: how many follows from train.batch_size and train.accumulate.
 
     Raises ShortOfMemoryError where an allocator refuses; every other error passes.
     """
@@ -30,7 +31,7 @@ def enough_memory(
         rows, tokens = shape
         raise ShortOfMemoryError(
             f"not enough memory for {doing} with {rows} rows of up to {tokens:,} tokens at a time and "
-            f"{heads_text(model.head_counts)} ({_reason(error)}); {advice(settings)}"
+            f"{heads_text(model.head_counts)} ({_reason(error)}); {advice(settings, pieces)}"
         ) from error
 
 
@@ -39,7 +40,7 @@ def enough_to_look(
 ) -> AbstractContextManager[None]:
     """The same for a look of the gate at some of the rows of these `lengths`."""
     longest = int(lengths.max())
-    return enough_memory("a look of the gate", (looked_at(longest), longest), model, settings)
+    return enough_memory("a look of the gate", (looked_at(longest), longest), model, settings, pieces=False)
 
 
 @contextmanager
@@ -62,12 +63,13 @@ def _reason(error: BaseException) -> str:
     return found[0] if found else str(error).split("\n")[0] or type(error).__name__
 
 
-def advice(settings: TrainSection) -> str:
-    """First what a resume takes, then what makes it another run."""
+def advice(settings: TrainSection, pieces: bool = True, recomputing: bool = True) -> str:
+    """First what a resume takes, where `pieces` and `recomputing` help; then what makes it another run."""
     free = []
-    if settings.accumulate < settings.batch_size:
+    if pieces and settings.accumulate < settings.batch_size:
         free.append(f"raise train.accumulate ({settings.accumulate} now)")
-    if not settings.recompute:
+    if recomputing and not settings.recompute:
         free.append("set train.recompute=true")
-    others = "lower train.batch_size, data.max_tokens or gate.max_heads in another run"
+    rows = "train.batch_size" if pieces else "model.width"
+    others = f"lower {rows}, data.max_tokens or gate.max_heads in another run"
     return ", or ".join([" or ".join(free), others] if free else [others])

@@ -43,6 +43,12 @@ def test_the_static_run_has_the_heads_that_the_growing_one_ended_with() -> None:
     assert found["run_ratio"] == pytest.approx(run["growing_seconds"] / run["static_seconds"])
 
 
+def test_a_run_of_few_steps_has_no_block_without_one() -> None:
+    found = runs(small("train.epochs=0.5")).figures["run"]
+    steps = [block["step"] for block in found["blocks"]]
+    assert steps == list(range(1, len(steps) + 1)) and 1 < len(steps) < 20
+
+
 @pytest.mark.parametrize(("step", "seconds"), [(0, 0.0), (5, 1.0), (10, 2.0), (15, 4.0), (20, 6.0)])
 def test_time_to_a_step_is_that_of_the_blocks_before_it_and_a_share_of_its_own(
     step: int, seconds: float

@@ -132,8 +132,16 @@ def test_wrong_usage_is_explained(
     assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("place", ["file", "file/out", "closed/out"])
+def test_a_folder_that_cannot_be_made_is_named_before_anything_is_measured(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
-    command = ["bench", *SMALL, "--quick", "--only", "layer", "--out", str(tmp_path / "file" / "out")]
+    (tmp_path / "closed").mkdir()
+    # Not by its mode, which does not bind a superuser.
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "closed")
+    command = ["bench", *SMALL, "--quick", "--only", "layer", "--out", str(tmp_path / place)]
     assert run(command) == 2
-    assert "give another --out" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert "give another --out" in printed.err and str(tmp_path / place.split("/")[0]) in printed.err
+    assert "1/1" not in printed.err and not printed.out and not list((tmp_path / "closed").iterdir())

@@ -137,6 +137,15 @@ def test_the_bound_is_infinite_where_values_alone_do_not_reach_every_output() ->
     assert jacobian_condition_bound(w_q, w_k, w_v, torch.cat([z, z])) == math.inf
 
 
+@pytest.mark.parametrize("distance", [0.0, 1e-13])
+def test_the_bound_is_infinite_where_the_exact_figure_counts_as_such(distance: float) -> None:
+    """Nothing to read, and tokens that differ by less than a matrix as large as J tells from nothing."""
+    w_q, w_k, w_v, z = _head_on_tokens()
+    for tokens in (torch.zeros_like(z), z[:1] + distance * z):
+        assert jacobian_condition(w_q, w_k, w_v, tokens) == math.inf
+        assert jacobian_condition_bound(w_q, w_k, w_v, tokens) == math.inf
+
+
 def test_entropy_is_one_where_all_are_read_alike_and_zero_where_one_is() -> None:
     z = torch.eye(6).unsqueeze(0)
     identity, nothing = torch.eye(6), torch.zeros(6, 6)

@@ -107,6 +107,16 @@ def test_a_missing_file_is_noticed(run: RunWriter, name: str) -> None:
     assert bool(found.damaged) == (name != "SHA256SUMS")
 
 
+def test_a_checkpoint_of_another_format_is_told_from_one_that_can_be_used(
+    run: RunWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by an error about a part of the state that it does not have."""
+    monkeypatch.setattr("incrt_cli.rundir.checkpoints.FORMAT", 10**6)
+    found = find_checkpoint(run.path)
+    assert found.checkpoint is None and len(found.damaged) == 2
+    assert all("another version of incrt wrote it" in problem for problem in found.problems)
+
+
 def test_files_of_another_checkpoint_are_no_match(run: RunWriter) -> None:
     older, newer = (run.path / "checkpoints" / f"step-{step}" for step in (10, 20))
     shutil.copy(older / "tensors.safetensors", newer / "tensors.safetensors")

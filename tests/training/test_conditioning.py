@@ -11,6 +11,7 @@ from safetensors.torch import load, save
 
 from incrt_cli.cli.main import run as command
 from incrt_cli.config.load import load_config
+from incrt_cli.errors import DivergedError
 from incrt_cli.report.render import summarise_run
 from incrt_cli.rundir import Run, read_model, read_run
 from incrt_cli.training.conditioning import conditioning_rows, sample
@@ -107,6 +108,13 @@ def test_a_saturated_softmax_is_said_before_training(settings: tuple[str, ...], 
     wide = ("model.head_width=16", "conditioning.method=diagonal", *settings)
     prepare(load_config(None, wide, BASE), said.append)
     assert any("layer 0 is saturated" in line for line in said) == warned
+
+
+def test_what_is_no_number_before_the_first_step_is_not_laid_to_the_learning_rate(tmp_path: Path) -> None:
+    keys = ("conditioning.method=diagonal", "conditioning.strength=1e30", "conditioning.targets=[q,k]")
+    with pytest.raises(DivergedError, match=r"at step 0.*lower conditioning.strength") as caught:
+        _train(tmp_path / "run", *keys)
+    assert "learning_rate" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

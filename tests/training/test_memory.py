@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,10 +89,31 @@ def test_a_run_that_may_not_fit_is_warned_of(monkeypatch: pytest.MonkeyPatch) ->
     prepared = _prepared()
     found = estimates(prepared)
     monkeypatch.setattr(budget, "available_bytes", lambda device: found["k_bound"].peak - 1)
-    assert "raise train.accumulate (1 now) or set train.recompute=true" in str(too_large(prepared, found))
+    assert "should it not fit, set train.recompute=true" in str(too_large(prepared, found))
     for enough in (found["k_bound"].peak, None):
         monkeypatch.setattr(budget, "available_bytes", lambda device, free=enough: free)
         assert too_large(prepared, found) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "helps", "says"),
+    [
+        ("held", "", "lower model.width"),
+        ("checkpoint", "", "lower model.width"),
+        ("look", "set train.recompute=true, or", "lower model.width"),
+        ("evaluation", "raise train.accumulate (1 now), or", "lower train.batch_size"),
+        ("step", "raise train.accumulate (1 now) or set train.recompute=true, or", "lower train.batch_size"),
+    ],
+)
+def test_the_warning_names_what_makes_its_part_smaller(
+    part: str, helps: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = replace(estimates(_prepared())["now"], held=5, step=1, look=2, evaluation=3, checkpoint=4)
+    found = replace(found, **{part: 100}, peak=105)
+    monkeypatch.setattr(budget, "available_bytes", lambda device: 50)
+    assert f"should it not fit, {helps} {says}".replace("  ", " ") in str(
+        too_large(_prepared(), {"now": found})
+    )
 
 
 def test_the_least_that_machine_and_groups_leave_is_what_is_available(tmp_path: Path) -> None:
@@ -111,6 +133,27 @@ def test_the_least_that_machine_and_groups_leave_is_what_is_available(tmp_path: 
     write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n")
     write("sys/fs/cgroup/memory/memory.usage_in_bytes", "1200000\n")
     assert available_bytes(CPU, tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"max", b"-1", b"12 kB", b"\xff\xfe", "\u00b2".encode(), b"9" * 6000, b"0:", b"0::/\0\n"]
+)
+def test_a_system_that_talks_nonsense_has_not_said_anything(tmp_path: Path, content: bytes) -> None:
+    limit, group = "sys/fs/cgroup/memory.max", "proc/self/cgroup"
+    for name in ("sys/fs/cgroup/memory.current", "sys/fs/cgroup/memory.stat", "proc/meminfo", limit, group):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert available_bytes(CPU, tmp_path) is None
+    (tmp_path / group).write_text("0::/\n")
+    assert available_bytes(CPU, tmp_path) is None
+    (tmp_path / "sys/fs/cgroup/memory.current").write_text("3\n")
+    (tmp_path / limit).write_text("10\n")
+    assert available_bytes(CPU, tmp_path) == 7
+
+
+def test_looks_are_in_full_precision_whatever_steps_are_in() -> None:
+    full, half = (estimates(_prepared(f"train.precision={name}"))["now"] for name in ("float32", "bfloat16"))
+    assert half.look == full.look > 0 and half.step < full.step
 
 
 def test_a_dry_run_shows_the_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,17 +8,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
 
 from incrt_cli.config.load import load_config
+from incrt_cli.config.schema import TrainSection
 from incrt_cli.errors import ShortOfMemoryError
+from incrt_cli.model.classifier import Architecture, Classifier
 from incrt_cli.report.render import summarise_run
 from incrt_cli.rundir import read_model, read_run
 from incrt_cli.training import part
 from incrt_cli.training.resume import resume
 from incrt_cli.training.run import train
+from incrt_cli.training.shortage import enough_to_look
 from tests.training.small import SMALL, Ears
 from tests.training.undisturbed import differences
 
@@ -96,6 +100,14 @@ def test_another_error_passes_as_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     _refuse(monkeypatch, call=2, text="something else")
     with pytest.raises(RuntimeError, match="something else"):
         _train(tmp_path / "run", "gate.enabled=false")
+
+
+def test_a_look_of_the_gate_is_not_told_to_take_smaller_pieces() -> None:
+    model = Classifier(Architecture(8, 10, 2, 8, 4, 4, heads=(1,)))
+    with pytest.raises(ShortOfMemoryError) as caught, enough_to_look(np.array([3, 8]), model, TrainSection()):
+        raise MemoryError
+    assert "a look of the gate with 512 rows of up to 8 tokens" in str(caught.value)
+    assert "set train.recompute=true" in str(caught.value) and "accumulate" not in str(caught.value)
 
 
 @pytest.mark.slow
