@@ -128,7 +128,13 @@ def prepare(
 
 
 def _compiled(model: Classifier) -> CompiledBlock:
-    from incrt_cli.model.compiled import CompiledBlock  # seconds that other runs can do without
+    try:
+        from incrt_cli.model.compiled import CompiledBlock  # seconds that other runs can do without
+    except ImportError as error:  # torch names parts of its compiler anew from version to version
+        raise UserError(
+            f"train.compile does not know the compiler of torch {torch.__version__} ({error}): take a newer "
+            "torch, or train.compile=false"
+        ) from error
 
     block = CompiledBlock()
     block.install(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,15 @@ def test_a_compiled_run_grows_like_the_other_and_compiles_seldom(tmp_path: Path)
     rows = [[row for row in run.metrics if row["kind"] == "evaluation"] for run in (compiled, plain)]
     for one, other in zip(*rows, strict=True):
         assert one["loss"] == pytest.approx(other["loss"], rel=1e-3)
+
+
+def test_a_torch_whose_compiler_has_other_parts_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "incrt_cli.model.compiled", None)
+    with pytest.raises(UserError, match=r"the compiler of torch 2.*train\.compile=false"):
+        _train(tmp_path / "run", "train.compile=true")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_that_cannot_compile_ends_with_advice_that_holds(
