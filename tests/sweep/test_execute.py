@@ -113,9 +113,14 @@ def test_a_cell_killed_before_its_config_was_written_is_begun_anew(sweep: Sweep)
 def test_an_interruption_stops_the_running_cells(sweep: Sweep) -> None:
     started = sweep.parent / "seed=3" / "pid"
     engine = LocalEngine(1, 1).run([job for job in _jobs(sweep) if job.name == "seed=3"], trainers.sleeps)
+    # Tests that a shell started in the background were told to ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     Thread(target=_interrupt_when, args=(started,), daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        next(engine)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(engine)
+    finally:
+        signal.signal(signal.SIGINT, before)
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
 
