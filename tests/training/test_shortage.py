@@ -117,14 +117,14 @@ def test_a_process_with_little_memory_ends_with_the_message(tmp_path: Path) -> N
         "data": {**SMALL["data"], "fillers": 200, "examples": 2000},
         "gate": {"enabled": False},
     }
-    config["model"] = {"width": 16, "head_width": 8, "value_width": 4, "heads": 64}
+    config["model"] = {"width": 16, "head_width": 8, "value_width": 4, "heads": 256}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     command = ["train", str(tmp_path / "config.yaml"), "--run-dir", str(tmp_path / "run")]
     limited = (
         "import json, resource, sys, torch\n"
         "from incrt_cli.cli.main import run\n"
         "import incrt_cli.report.render, incrt_cli.training.run\n"
-        "torch.optim.AdamW([torch.zeros(1)])\n"  # imports the compiler, which takes much with CUDA's libraries
+        "torch.optim.AdamW([torch.zeros(1)])\n"  # imports the compiler, and with it CUDA's libraries
         "size = next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmSize'))\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1024 * size + 400 * 2**20,) * 2)\n"
         "sys.exit(run(json.loads(sys.argv[1])))\n"
