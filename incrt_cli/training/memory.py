@@ -109,6 +109,8 @@ def _forward(shape: Architecture, heads: int, load: Load, rows: int) -> int:
     """Activations of `rows` rows without gradients, in a layer with `heads`."""
     size, positions = 2 if load.bfloat16 else _FLOAT, rows * load.tokens
     bank = _projected(shape, heads, size * positions)
+    if shape.head_width != shape.value_width:  # what was projected stands beside its padded copies
+        bank += size * positions * heads * (2 * shape.head_width + shape.value_width)
     hidden = 2 * size * positions * round(shape.width * shape.ffn_multiplier)
     return max(bank, hidden) + 4 * _FLOAT * positions * shape.width
 
