@@ -94,7 +94,10 @@ def _of_run(folder: Path, overrides: list[str]) -> dict[str, Any]:
     from incrt_cli.rundir import read_run
 
     if overrides:
-        raise UserError(f"{folder.absolute()} is a finished run: KEY=VALUE goes with a config")
+        raise UserError(
+            f"{folder.absolute()} is a finished run, and is read alone: KEY=VALUE goes with a config, several "
+            "runs with --calibrate"
+        )
     run = read_run(folder)
     if run.prediction is None:
         raise UserError(

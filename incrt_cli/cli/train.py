@@ -166,13 +166,11 @@ def _dry_run(config: Config) -> None:
     prepared = prepare(config, print, trains=False)
     show_tables(prediction_tables(prediction_json(prepared.predictions)))
     print(f"\npadding: {prepared.padding:.1%} of the positions of training batches")
-    print(f"parameters at 1 head a layer: {prepared.parameters_at(config.model.layers):,}")
+    heads = sum(prepared.model.head_counts)
+    print(f"parameters at the start, heads in all {heads}: {prepared.parameters_at(heads):,}")
     if prepared.predictions:
         bound = sum(prediction.k_bound for prediction in prepared.predictions)
         print(f"parameters at k_bound = {bound} heads: {prepared.parameters_at(bound):,}")
-    else:
-        heads = sum(prepared.model.head_counts)
-        print(f"static model, {heads} heads: {prepared.parameters_at(heads):,}")
     memory = estimates(prepared)
     for estimate in memory.values():
         print(memory_line(estimate))

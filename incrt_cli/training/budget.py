@@ -11,7 +11,7 @@ from incrt_cli.training.machine import available_bytes
 from incrt_cli.training.memory import Load, MemoryEstimate, estimate_memory
 from incrt_cli.training.prepare import Prepared
 from incrt_cli.training.reserved import looked_at
-from incrt_cli.training.shortage import advice, heads_text
+from incrt_cli.training.shortage import advice, heads_text, rows_text
 
 _MIB = 2**20
 _PARTS = ("held", "step", "look", "evaluation", "checkpoint")
@@ -64,9 +64,10 @@ def memory_line(estimate: MemoryEstimate) -> str:
     """Where the peak comes from, in MiB: what is held all the time and the largest of the others."""
     sizes = {name: getattr(estimate, name) / _MIB for name in _PARTS}
     parts = ", ".join(f"{name} {size:,.0f}" for name, size in sizes.items() if size)
+    rows = rows_text(estimate.rows, estimate.tokens)
     return (
-        f"memory with {heads_text(estimate.heads)} and {estimate.rows} rows of up to {estimate.tokens:,} "
-        f"tokens at a time: peak {estimate.peak / _MIB:,.0f} MiB ({parts})"
+        f"memory for tensors, with {heads_text(estimate.heads)} and {rows} at a time: "
+        f"peak {estimate.peak / _MIB:,.0f} MiB ({parts})"
     )
 
 

@@ -30,7 +30,7 @@ def enough_memory(
             raise
         rows, tokens = shape
         raise ShortOfMemoryError(
-            f"not enough memory for {doing} with {rows} rows of up to {tokens:,} tokens at a time and "
+            f"not enough memory for {doing} with {rows_text(rows, tokens)} at a time and "
             f"{heads_text(model.head_counts)} ({_reason(error)}); {advice(settings, pieces)}"
         ) from error
 
@@ -55,6 +55,10 @@ def naming_step(place: Callable[[], str]) -> Iterator[None]:
 def heads_text(counts: Sequence[int]) -> str:
     """Heads of the layers, from the bottom up."""
     return "1 head" if sum(counts) == 1 else f"{' + '.join(map(str, counts))} heads"
+
+
+def rows_text(rows: int, tokens: int) -> str:
+    return f"{rows} row{'' if rows == 1 else 's'} of up to {tokens:,} tokens"
 
 
 def _reason(error: BaseException) -> str:

@@ -159,5 +159,7 @@ def test_looks_are_in_full_precision_whatever_steps_are_in() -> None:
 def test_a_dry_run_shows_the_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(SMALL))
     assert run(["train", str(tmp_path / "config.yaml"), "--dry-run"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory with")]
-    assert len(lines) == 2 and lines[0].startswith("memory with 1 head and 32 rows of up to 10 tokens")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory for tensors")]
+    assert len(lines) == 2 and lines[0].startswith(
+        "memory for tensors, with 1 head and 32 rows of up to 10 tokens"
+    )
