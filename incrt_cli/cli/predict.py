@@ -95,7 +95,7 @@ def _of_run(folder: Path, overrides: list[str]) -> dict[str, Any]:
 
     if overrides:
         raise UserError(
-            f"{folder.absolute()} is a finished run, and is read alone: KEY=VALUE goes with a config, several "
+            f"{folder.absolute()} is a finished run and read alone: KEY=VALUE goes with a config, several "
             "runs with --calibrate"
         )
     run = read_run(folder)
