@@ -1,7 +1,7 @@
 """Part `events`: births, prunes and looks in units of a training step of the same model.
 
 A birth is what growth does for a decision to grow: the newborn's weights, its place in bank and optimiser,
-and the gate's account of its plane. The two forward passes that tell its cost in loss are not counted.
+and the gate's account of its plane. The two losses that a prune is judged by are not counted.
 """
 
 from __future__ import annotations

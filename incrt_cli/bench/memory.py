@@ -7,8 +7,6 @@ of its own rose from before the model was made: in this process it could only be
 from __future__ import annotations
 
 import multiprocessing
-import resource
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -21,6 +19,7 @@ from incrt_cli.bench.subjects import Shape, random_step, shape_of
 from incrt_cli.config.schema import TrainSection
 from incrt_cli.errors import UserError
 from incrt_cli.training.device import set_up_process
+from incrt_cli.training.machine import peak_mib
 
 HEADS, _QUICK_HEADS = (1, 16, 64), (1,)
 _STATUS = Path("/proc/self/status")
@@ -87,5 +86,4 @@ def _mib(entry: str) -> float:
         for line in _STATUS.read_text().splitlines():
             if line.startswith(f"{entry}:"):
                 return int(line.split()[1]) / 1024
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+    return peak_mib()

@@ -11,9 +11,8 @@ from incrt_cli.bench.measurement import Context, Found, seconds_of
 from incrt_cli.bench.timing import Timing
 from incrt_cli.config.schema import Config
 
-_BLOCKS = (
-    20  # of a run, or its steps where it has fewer; short beside the time in which a machine's load changes
-)
+# Of a run, or its steps where it has fewer: short beside the time in which a machine's load changes.
+_BLOCKS = 20
 _QUICK_STEPS = 60
 
 

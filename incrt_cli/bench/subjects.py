@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch.nn import functional as F
 
 from incrt_cli.config.schema import Config, TrainSection
 from incrt_cli.data.task import Batch
 from incrt_cli.model.classifier import Architecture, Classifier
-from incrt_cli.training.device import precision
 from incrt_cli.training.optimizer import build_optimizer
+from incrt_cli.training.part import Part, add_up
 
 _VOCABULARY = 4098  # of 6-mers
 _CLASSES = 6
@@ -50,11 +49,8 @@ class Step:
         self._model, self._optimizer, self._batch, self._settings = model, optimizer, batch, settings
 
     def __call__(self) -> None:
-        with precision(self._settings, self._batch.tokens.device):
-            logits = self._model(self._batch.tokens, self._batch.mask)
-        loss = F.cross_entropy(logits.float(), self._batch.labels)
         self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        add_up(self._model, [Part(self._batch, 1.0)], self._settings, self._batch.tokens.device)
         torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._settings.clip_norm)
         self._optimizer.step()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,12 @@ def available_bytes(device: torch.device, root: Path = _ROOT) -> int | None:
         return int(torch.cuda.mem_get_info(device)[0]) + unused
     found = [*_machine(root), *_groups(root), *_address_space(root)]
     return max(min(found), 0) if found else None
+
+
+def peak_mib() -> float:
+    """The most that this process has held resident so far, in MiB; it never falls again."""
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
 
 def _machine(root: Path) -> Iterator[int]:

@@ -77,7 +77,6 @@ def estimate_memory(
     exact = replace(load, bfloat16=False)
     look = views + _pass(shape, heads, exact, load.looked) if load.asks else 0
     evaluation = _forward(shape, max(heads), load, load.wide)
-    # Put together in memory.
     checkpoint = 2 * (4 + load.asks) * weights
     peak = held + max(step, look, evaluation, 0 if load.cuda else checkpoint)
     return MemoryEstimate(heads, load.rows, load.tokens, held, step, look, evaluation, checkpoint, peak)

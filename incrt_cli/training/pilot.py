@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import resource
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from incrt_cli.data.batches import epoch_batches, padding_share, sequential_batc
 from incrt_cli.data.task import Task
 from incrt_cli.model.classifier import count_parameters
 from incrt_cli.training.device import set_up_process
+from incrt_cli.training.machine import peak_mib
 from incrt_cli.training.optimizer import build_optimizer
 from incrt_cli.training.part import Part, add_up, parts_of
 from incrt_cli.training.prepare import build_model
@@ -91,5 +90,4 @@ def _cost(
 def _peak_mib(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+    return peak_mib()
