@@ -334,9 +334,8 @@ class TrainSection(Section):
     threads: Positive | None = None
     # torch.compile of the layers' training steps; does not pay on a CPU, and dropout draws other numbers
     compile: bool = False
-    deterministic: bool = (
-        False  # torch refuses operations whose result may differ from run to run; slower on CUDA
-    )
+    # torch refuses operations whose result may differ from run to run; slower on CUDA
+    deterministic: bool = False
     frozen: bool = False  # a control: learning rate 0, while the gate looks and grows as ever
     complexity: bool = False  # METHOD §10 at every evaluation, which then reads the training split too
 
