@@ -16,20 +16,15 @@ vanishes on their own directions (Dᵀ W_Q = D W_K = 0) whether or not another h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
+from incrt_cli.geometry.view import View, along, onto, sums, thinned
 
-class View(NamedTuple):
-    """A layer's N sequences, one behind the other: `z` and `pull` T × d, the tokens of all; `lengths` N."""
-
-    z: Tensor
-    pull: Tensor
-    lengths: Tensor
+# Sequences without which there is no telling which of several directions is the surest.
+_LEAST = 64
 
 
 class Direction(NamedTuple):
@@ -38,6 +33,18 @@ class Direction(NamedTuple):
     query: Tensor
     key: Tensor
     output: Tensor
+
+
+class Effort(NamedTuple):
+    """Of a search: `starts` places climb `screening` rounds on one of `every` sequences, and the surest
+    `finalists` of them go on for `rounds` on all.
+    """
+
+    starts: int
+    screening: int
+    every: int
+    finalists: int
+    rounds: int
 
 
 class Evidence(NamedTuple):
@@ -56,53 +63,25 @@ def evidence(figures: Tensor) -> Evidence:
     return Evidence(mean, 0.0, 0.0 if mean == 0.0 else float("inf") * mean)
 
 
-def packed(z: Tensor, pull: Tensor, mask: Tensor | None) -> View:
-    """The real tokens of B × n × d; `mask` B × n is True at them, None where all are."""
-    if mask is None:
-        lengths = torch.full((len(z),), z.shape[1], device=z.device)
-        return View(z.flatten(0, 1), pull.flatten(0, 1), lengths)
-    return View(z[mask], pull[mask], mask.sum(dim=1))
-
-
-def joined(views: Sequence[View]) -> View:
-    """All their sequences in one."""
-    return View(*(torch.cat(parts) for parts in zip(*views, strict=True)))
-
-
-def outside(view: View, basis: Tensor) -> View:
-    """The view with what queries and keys read projected out of `basis` Q (d × r)."""
-    if not basis.shape[1]:
-        return view
-    basis = basis.to(view.z)
-    return view._replace(z=view.z - view.z @ basis @ basis.T)
-
-
 def propose(
-    view: View, starts: int, rounds: int, generator: torch.Generator, warm: Direction | None = None
+    view: View, effort: Effort, generator: torch.Generator, warm: Direction | None = None
 ) -> Direction:
-    """The surest direction (d × 1) of those that alternating power iterations reach from `starts` places:
-    `warm` (d × 1) where it is given, and random ones.
+    """The surest direction (d × 1) of those that alternating power iterations reach from `effort.starts`
+    places: `warm` (d × 1) where it is given, and random ones.
     """
-    shape = (view.z.shape[-1], starts if warm is None else starts - 1)
+    shape = (view.z.shape[-1], effort.starts if warm is None else effort.starts - 1)
     parts = [_unit(torch.randn(shape, generator=generator).to(view.z)) for _ in range(3)]
     if warm is not None:
         parts = [torch.cat([old, new], dim=1) for old, new in zip(warm, parts, strict=True)]
-    climb = _Climb(view, Direction(*parts))
-    for _ in range(rounds):
-        climb.round()
-    figures = _alpha(view, climb.pulls, climb.queries) * _centred(_spread(view, climb.keys)[0])
-    # The surest of the maxima and not the steepest: a few sequences with much pull can make a steep one.
-    certainty = figures.mean(dim=0) / figures.std(dim=0)
-    best = int(certainty.abs().argmax())
-    sign = -1.0 if certainty[best] < 0.0 else 1.0
-    query, key, output = (part[:, [best]] for part in climb.direction)
-    return Direction(query, key, sign * output)
+    first = thinned(view, effort.every) if len(view.lengths) >= _LEAST * effort.every else view
+    hopeful = _Climb(first, Direction(*parts), effort.screening).surest(effort.finalists)
+    return _Climb(view, hopeful, effort.rounds).surest(1)
 
 
 def scores(view: View, direction: Direction) -> tuple[Tensor, Tensor]:
     """α and b of every sequence (N × S each)."""
-    alpha = _alpha(view, view.pull @ direction.output, view.z @ direction.query)
-    return alpha, _spread(view, view.z @ direction.key)[0]
+    alpha = _alpha(view, along(view.pull, direction.output), along(view.z, direction.query))
+    return alpha, _spread(view, along(view.z, direction.key))[0]
 
 
 def judge(view: View, direction: Direction) -> Evidence:
@@ -112,49 +91,59 @@ def judge(view: View, direction: Direction) -> Evidence:
 
 
 class _Climb:
-    """Directions on their way up q, with the tokens along each: `queries`, `keys` and `pulls` T × S."""
+    """Directions `rounds` rounds up q from `start`, with the tokens along each: `keys`, `pulls`, `queries`
+    T × S.
+    """
 
-    def __init__(self, view: View, start: Direction) -> None:
-        self._view, self.direction = view, start
-        self.keys, self.pulls = view.z @ start.key, view.pull @ start.output
-        self.queries = torch.empty(0)
+    def __init__(self, view: View, start: Direction, rounds: int) -> None:
+        self._view, self._direction = view, start
+        self._keys, self._pulls = along(view.z, start.key), along(view.pull, start.output)
+        self._queries = along(view.z, start.query)
         self._places = torch.repeat_interleave(view.lengths)  # each token's sequence
+        for _ in range(rounds):
+            self._round()
 
-    def round(self) -> None:
+    def surest(self, count: int) -> Direction:
+        """The `count` surest of the maxima, their sign that of a loss that falls.
+
+        Not the steepest: a few sequences with much pull can make a steep one.
+        """
+        figures = _alpha(self._view, self._pulls, self._queries) * _centred(
+            _spread(self._view, self._keys)[0]
+        )
+        certainty = (figures.mean(dim=0) / figures.std(dim=0)).nan_to_num()
+        best = certainty.abs().topk(min(count, len(certainty))).indices
+        query, key, output = (part[:, best] for part in self._direction)
+        return Direction(query, key, output * torch.where(certainty[best] < 0.0, -1.0, 1.0))
+
+    def _round(self) -> None:
         """Each of u, o, w to the gradient of q with the others fixed, at unit length."""
         view = self._view
-        spread, mean = _spread(view, self.keys)
+        spread, mean = _spread(view, self._keys)
         weight = self._of_tokens(_centred(spread))
-        query = _unit(view.z.T @ (self.pulls * weight))
-        self.queries = view.z @ query
-        output = _unit(view.pull.T @ (self.queries * weight))
-        self.pulls = view.pull @ output
-        weight = _centred(_alpha(view, self.pulls, self.queries)) / view.lengths[:, None]
+        query = _unit(onto(view.z, self._pulls * weight))
+        self._queries = along(view.z, query)
+        output = _unit(onto(view.pull, self._queries * weight))
+        self._pulls = along(view.pull, output)
+        weight = _centred(_alpha(view, self._pulls, self._queries)) / view.lengths[:, None]
         # Σ over sequences of weight · C w.
-        key = _unit(view.z.T @ ((self.keys - self._of_tokens(mean)) * self._of_tokens(weight)))
-        self.keys = view.z @ key
-        self.direction = Direction(query, key, output)
+        key = _unit(onto(view.z, (self._keys - self._of_tokens(mean)) * self._of_tokens(weight)))
+        self._keys = along(view.z, key)
+        self._direction = Direction(query, key, output)
 
     def _of_tokens(self, figures: Tensor) -> Tensor:
         return figures.index_select(0, self._places)
 
 
 def _alpha(view: View, pulls: Tensor, queries: Tensor) -> Tensor:
-    return _sums(pulls * queries, view.lengths)
+    return sums(pulls * queries, view.lengths)
 
 
 def _spread(view: View, keys: Tensor) -> tuple[Tensor, Tensor]:
     """b = wᵀ C w of every sequence, and the mean of w·z over its tokens (N × S each)."""
     lengths = view.lengths[:, None]
-    mean = _sums(keys, view.lengths) / lengths
-    return _sums(keys.square(), view.lengths) / lengths - mean.square(), mean
-
-
-def _sums(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Over the tokens (T × S) of each sequence: N × S."""
-    # A bag is a sequence here: several times as fast as index_add, and its order of summation is fixed.
-    every = torch.arange(len(tokens), device=tokens.device)
-    return F.embedding_bag(every, tokens, lengths.cumsum(0) - lengths, mode="sum")
+    mean = sums(keys, view.lengths) / lengths
+    return sums(keys.square(), view.lengths) / lengths - mean.square(), mean
 
 
 def _centred(figures: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ def start_tracking(basis: Tensor, generator: torch.Generator) -> Tensor:
     """A random orthonormal pair (d × 2) in the complement of Q (`basis`, d × r)."""
     width = basis.shape[0]
     pair = torch.randn(width, 2, dtype=torch.float64, generator=generator).to(basis.device)
-    return _orthonormal(project_out(basis, pair))
+    return _orthonormal(project_out(basis, pair).T).T.contiguous()
 
 
 def track(
@@ -32,20 +32,26 @@ def track(
 
     `gamma` = ‖A_res‖_F bounds the spectral norm, so η‖A_res‖ ≤ step < 1 and neither tracker overshoots.
     """
-    pair = _orthonormal(project_out(basis, pair))
+    # As rows: BLAS is several times as fast on two of them as on two columns.
+    rows = _orthonormal(project_out(basis, pair).T)
     if gamma > 0.0:
         # One multiplication serves both trackers: they differ in the sign of the step alone.
-        signed = torch.tensor([step / gamma, -step / gamma], dtype=torch.float64, device=pair.device)
+        signed = rows.new_tensor([[step / gamma], [-step / gamma]])
         for _ in range(iterations):
-            image = apply(op, pair)
-            quotients = (pair * image).sum(dim=0)
-            pair = _orthonormal(project_out(basis, pair + signed * (image - quotients * pair)))
-    quotients = (pair * apply(op, pair)).sum(dim=0)
-    return pair, Extremes(float(quotients[0]), pair[:, 0], float(quotients[1]), pair[:, 1])
+            image = apply(op, rows.T).T
+            moved = torch.addcmul(rows, signed, image - _quotients(rows, image) * rows)
+            rows = _orthonormal(moved - moved @ basis @ basis.T)
+    largest, least = _quotients(rows, apply(op, rows.T).T).flatten().tolist()
+    return rows.T.contiguous(), Extremes(largest, rows[0], least, rows[1])
 
 
-def _orthonormal(pair: Tensor) -> Tensor:
-    """Unit u⁺, then unit u⁻ orthogonal to it."""
-    u_plus = pair[:, 0] / pair[:, 0].norm()
-    u_minus = pair[:, 1] - (u_plus @ pair[:, 1]) * u_plus
-    return torch.stack([u_plus, u_minus / u_minus.norm()], dim=1)
+def _quotients(rows: Tensor, image: Tensor) -> Tensor:
+    """Rayleigh quotients of unit `rows` (2 × d) and their `image` under A: 2 × 1."""
+    return (rows * image).sum(dim=1, keepdim=True)
+
+
+def _orthonormal(rows: Tensor) -> Tensor:
+    """Unit u⁺, then unit u⁻ orthogonal to it (2 × d)."""
+    u_plus = rows[0] / torch.linalg.vector_norm(rows[0])
+    u_minus = rows[1] - (u_plus @ rows[1]) * u_plus
+    return torch.stack([u_plus, u_minus / torch.linalg.vector_norm(u_minus)])

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from incrt_cli.data.task import Batch
-from incrt_cli.geometry.demand import View, joined, packed
+from incrt_cli.geometry.view import View, joined, packed
 from incrt_cli.growth.average import WeightAverage
 from incrt_cli.model.classifier import Classifier
 from incrt_cli.model.layer import Heads
@@ -57,17 +57,19 @@ class TaskProbe:
     def __init__(self, model: Classifier, rows: Rows, horizon: int) -> None:
         self._model, self._rows = model, rows
         self._average = WeightAverage(model, horizon)
+        self._judges: list[View] | None = None  # at the last look, where its pulls are taken already
         self._sight: Sight | None = None
+        self._asked = False  # was the sight of the last look asked for?
         self.losses = torch.empty(0)  # of each reserved row (N, nats) at the last look
         self.step = 0  # of the last look
         self.initial_loss = math.nan  # mean over the reserved rows at the first look
 
     def state(self) -> dict[str, Any]:
         """What outlives a look: its losses are taken anew at every check, before anything reads them."""
-        return {"initial_loss": self.initial_loss, "average": self._average.state()}
+        return {"initial_loss": self.initial_loss, "asked": self._asked, "average": self._average.state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        self.initial_loss = state["initial_loss"]
+        self.initial_loss, self._asked = state["initial_loss"], state["asked"]
         self._average.load_state(state["average"])
 
     def goal(self, share: float) -> float:
@@ -79,10 +81,14 @@ class TaskProbe:
         self._average.update(steps_to_look)
 
     def look(self, step: int) -> None:
-        """Take `losses` anew; no dropout, and neither weights nor their gradients are touched."""
-        with self._lent(), torch.no_grad():
-            losses = [self._losses(batch) for batch in self._rows(step).judges]
-        self.losses, self.step, self._sight = torch.cat(losses), step, None
+        """Take `losses` anew; no dropout, and neither weights nor their gradients are touched.
+
+        Who asked for the sight last time will most likely ask again: then one pass serves for both.
+        """
+        judges = self._rows(step).judges
+        with self._lent():
+            self.losses, self._judges = self._seen(judges) if self._asked else (self._heard(judges), None)
+        self.step, self._sight, self._asked = step, None, False
         if math.isnan(self.initial_loss):
             self.initial_loss = float(self.losses.mean())
 
@@ -91,8 +97,10 @@ class TaskProbe:
         """What is to be seen at the step of the last look; taken when it is first asked for."""
         if self._sight is None:
             draw = self._rows(self.step)
-            with self._lent(), torch.enable_grad():
-                self._sight = Sight(self._views(draw.search), self._views(draw.judges))
+            with self._lent():
+                judges = self._seen(draw.judges)[1] if self._judges is None else self._judges
+                self._sight = Sight(self._seen(draw.search)[1], judges)
+            self._asked = True
         return self._sight
 
     @contextmanager
@@ -111,16 +119,23 @@ class TaskProbe:
         logits = self._model(batch.tokens, batch.mask)
         return F.cross_entropy(logits, batch.labels, reduction="none")
 
-    def _views(self, batches: Iterable[Batch]) -> list[View]:
-        """One view a layer, of all the rows of `batches`."""
-        seen = [self._view(batch) for batch in batches]
-        return [joined(layer) for layer in zip(*seen, strict=True)]
+    @torch.no_grad()
+    def _heard(self, batches: Iterable[Batch]) -> Tensor:
+        """The loss of every row of `batches`."""
+        return torch.cat([self._losses(batch) for batch in batches])
 
-    def _view(self, batch: Batch) -> list[View]:
+    @torch.enable_grad()
+    def _seen(self, batches: Iterable[Batch]) -> tuple[Tensor, list[View]]:
+        """The loss of every row of `batches`, and one view a layer of them all."""
+        losses, views = zip(*(self._view(batch) for batch in batches), strict=True)
+        return torch.cat(losses), [joined(layer) for layer in zip(*views, strict=True)]
+
+    def _view(self, batch: Batch) -> tuple[Tensor, list[View]]:
         taps = [_Tap() for _ in self._model.attention_layers]
         for layer, tap in zip(self._model.attention_layers, taps, strict=True):
             layer.tap = tap
+        losses = self._losses(batch)
         # The sum: one row's pull must not depend on how many others are in its batch.
-        loss = self._losses(batch).sum()
-        pulls = torch.autograd.grad(loss, [tap.output for tap in taps])
-        return [packed(tap.z, -pull, batch.mask) for tap, pull in zip(taps, pulls, strict=True)]
+        pulls = torch.autograd.grad(losses.sum(), [tap.output for tap in taps])
+        views = [packed(tap.z, -pull, batch.mask) for tap, pull in zip(taps, pulls, strict=True)]
+        return losses.detach(), views

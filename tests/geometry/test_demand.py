@@ -9,17 +9,17 @@ from torch import Tensor
 from incrt_cli.geometry.capture import capture_plane, empty_capture
 from incrt_cli.geometry.demand import (
     Direction,
-    View,
+    Effort,
     evidence,
-    joined,
     judge,
-    outside,
-    packed,
     propose,
     scores,
 )
+from incrt_cli.geometry.view import View, joined, outside, packed, thinned
 
 WIDTH, TOKENS = 12, 6
+EFFORT = Effort(starts=8, screening=2, every=2, finalists=4, rounds=8)
+ONE_ROUND = Effort(starts=1, screening=0, every=1, finalists=1, rounds=1)
 
 
 def _sequences(count: int, seed: int, signal: float = 0.0) -> View:
@@ -34,7 +34,7 @@ def _sequences(count: int, seed: int, signal: float = 0.0) -> View:
 
 
 def _search(view: View) -> Direction:
-    return propose(view, starts=4, rounds=8, generator=torch.Generator().manual_seed(0))
+    return propose(view, EFFORT, torch.Generator().manual_seed(0))
 
 
 def test_on_noise_the_verdict_keeps_its_level() -> None:
@@ -68,7 +68,7 @@ def test_a_captured_plane_is_no_longer_asked_for() -> None:
     plane = torch.eye(WIDTH, dtype=torch.float64)[:, [1, 2]]
     basis = capture_plane(empty_capture(WIDTH), 1, plane).basis
     search, judges = (outside(_sequences(512, seed, signal=1.0), basis) for seed in (0, 1))
-    direction = propose(search, 4, 8, torch.Generator().manual_seed(0))
+    direction = propose(search, EFFORT, torch.Generator().manual_seed(0))
     assert judge(judges, direction).t < 3.0
     assert float((basis.T.float() @ direction.query).abs().max()) < 1e-5
 
@@ -111,7 +111,10 @@ def test_scores_are_those_of_the_formulas() -> None:
 def test_a_round_climbs_the_gradient_of_the_rate() -> None:
     """Each of u, o, w is the unit gradient of q = E[α (b − E b)] in it, the others as they are."""
     view, start = packed(*_ragged(0)), _some(1)
-    found = propose(view, 1, 1, torch.Generator(), warm=start)
+    alpha, b = scores(view, start)
+    if float((alpha * (b - b.mean(dim=0))).sum()) < 0.0:  # a search turns such an output before it climbs
+        start = start._replace(output=-start.output)
+    found = propose(view, ONE_ROUND, torch.Generator(), warm=start)
 
     def gradient(name: str, direction: Direction) -> Tensor:
         leaf = getattr(direction, name).clone().requires_grad_()
@@ -127,9 +130,8 @@ def test_a_round_climbs_the_gradient_of_the_rate() -> None:
     expected = start
     for name in ("query", "output", "key"):
         expected = expected._replace(**{name: gradient(name, expected)})
-    for mine, theirs in zip(found[:2], expected[:2], strict=True):
+    for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs)
-    torch.testing.assert_close(found.output.abs(), expected.output.abs())  # its sign is the rate's
 
 
 def test_padding_and_batching_change_nothing() -> None:
@@ -145,10 +147,20 @@ def test_padding_and_batching_change_nothing() -> None:
     )
 
 
+def test_a_share_of_the_sequences_is_them_whole() -> None:
+    whole = packed(*_ragged(0))
+    first, fourth, last = (
+        packed(z[None], pull[None], mask[None]) for z, pull, mask in list(zip(*_ragged(0), strict=True))[::3]
+    )
+    for one, other in zip(thinned(whole, 3), joined([first, fourth, last]), strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(thinned(whole, 1).z, whole.z)
+
+
 def test_a_known_direction_is_where_the_search_goes_on() -> None:
     view = _sequences(512, 0, signal=1.0)
     axes: list[Tensor] = [torch.eye(WIDTH)[:, [axis]] for axis in (1, 2, 0)]
-    found = propose(view, 1, 1, torch.Generator().manual_seed(3), warm=Direction(*axes))
+    found = propose(view, ONE_ROUND, torch.Generator().manual_seed(3), warm=Direction(*axes))
     assert abs(float(found.key[2, 0])) > 0.9
 
 

@@ -37,8 +37,13 @@ class Pair:
             return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     def wait(self) -> list[int]:
-        """The exit codes."""
-        return [process.wait(timeout=120) for process in self.processes]
+        """The exit codes; no process outlives this."""
+        try:
+            return [process.wait(timeout=120) for process in self.processes]
+        finally:
+            for process in self.processes:
+                process.kill()
+                process.wait()
 
     @property
     def said(self) -> list[str]:

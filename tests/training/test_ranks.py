@@ -146,22 +146,24 @@ def test_the_loss_of_one_process_ends_the_other_with_a_message_and_two_can_resum
 
 
 @pytest.mark.slow
-def test_under_torchrun_a_signal_stops_both_with_a_checkpoint(home: Path, tmp_path: Path) -> None:
-    folder, log = tmp_path / "run", tmp_path / "log.txt"
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(SIZE), "-m", "incrt_cli"]
-    command = [
-        sys.executable,
-        "-m",
-        *torchrun,
-        *_train(home, folder, *VARIANTS["paper"], "train.epochs=1000"),
-    ]
-    with log.open("wb") as file:
-        agent = subprocess.Popen(command, stdout=file, stderr=file)
+def test_a_signal_to_one_process_stops_both_with_a_checkpoint(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    pair = Pair(tmp_path / "log", _train(home, folder, *VARIANTS["paper"], "train.epochs=1000"))
     _wait_for((folder / "checkpoints" / "step-12").exists)
-    agent.send_signal(signal.SIGTERM)
-    assert agent.wait(timeout=60) != 0
-    (step,) = re.findall(r"stopped by SIGTERM after step (\d+) of 12000; to go on", log.read_text())
+    pair.processes[1].send_signal(signal.SIGTERM)
+    assert pair.wait() == [130, 130], pair.said
+    (step,) = re.findall(r"stopped by SIGTERM after step (\d+) of 12000; to go on", pair.said[0])
     assert (folder / "checkpoints" / f"step-{step}").exists()
+
+
+@pytest.mark.slow
+def test_torchrun_starts_both(home: Path, tmp_path: Path) -> None:
+    """How its agent passes signals on is torch's affair: both are stopped without it, above."""
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(SIZE), "-m", "incrt_cli"]
+    command = _train(home, tmp_path / "run", *VARIANTS["paper"], "train.epochs=0.5")
+    started = subprocess.run([sys.executable, "-m", *torchrun, *command], capture_output=True, text=True)
+    assert started.returncode == 0, started.stderr
+    assert json.loads((tmp_path / "run" / "environment.json").read_text())["processes"] == SIZE
 
 
 class _Beside(Ranks):
