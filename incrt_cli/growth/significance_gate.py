@@ -5,7 +5,7 @@ and the newest head has learnt what it will. The first says whether, the second 
 
 A look reads the loss of the reserved records, and asks for demand only where the newest head has stopped
 learning and the task is not solved: no head can be born otherwise. Looks are `settle`/2 steps apart, and
-where there was no demand a quarter of the newest head's life: on a plateau nothing changes fast.
+where there was no demand a third of the newest head's life: on a plateau nothing changes fast.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class SignificanceGate:
             return unit
         # Demand that is not yet significant on average may soon be; where there is none, that takes longer.
         wanted = self._demand.seen and not self._solved
-        return max(1, 0 if wanted else self._progress.life // (4 * unit)) * unit
+        return max(1, 0 if wanted else self._progress.life // (3 * unit)) * unit
 
     @property
     def _solved(self) -> bool:

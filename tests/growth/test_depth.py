@@ -176,7 +176,7 @@ def test_task_rule(left: float, noise: float, deepens: bool) -> None:
 
 def test_the_gate_that_asks_the_task_sees_the_new_layer_at_the_next_look() -> None:
     batch = _batch()._replace(labels=torch.zeros(8, dtype=torch.long))
-    settings = {"variant": "significance", "settle": 1, "max_heads": 2}
+    settings = {"variant": "significance", "settle": 1, "max_heads": 1}
     bench = Bench(lambda step: Draw([batch], [batch]), settings, max_layers=2)
     bench.model.readout.bias.data[0] += 2.0  # as if the heads had learnt something
     bench.controller.stepped(1)

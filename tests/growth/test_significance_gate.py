@@ -77,10 +77,10 @@ def _looks(bench: Bench, steps: int) -> list[Check]:
 
 
 def test_the_clock_has_no_other_rhythm_than_settle() -> None:
-    """Every half of it, and a quarter of the life of a plateau."""
+    """Every half of it, and a third of the life of a plateau."""
     looks = _looks(Bench(noise=True, settle=20, check_every=3), 500)
-    assert [look.step for look in looks] == [*range(10, 81, 10), 100, 120, 150, 180, 220, 270, 330, 410]
-    assert [look.learning for look in looks] == [True] + [False] * 15
+    assert [look.step for look in looks] == [*range(10, 61, 10), 80, 100, 130, 170, 220, 290, 380, 500]
+    assert [look.learning for look in looks] == [True] + [False] * 13
 
 
 def test_nothing_is_sought_while_the_newest_head_learns_or_when_the_task_is_solved() -> None:
@@ -103,13 +103,13 @@ def test_where_demand_is_not_yet_significant_on_average_the_next_look_comes_soon
 
 def test_after_a_pause_one_look_is_not_enough_for_a_birth(monkeypatch: pytest.MonkeyPatch) -> None:
     def search(demand: Demand, capture: Capture, step: int) -> None:
-        t = 4.0 if step >= 270 else 0.0
+        t = 4.0 if step >= 290 else 0.0
         demand.found = Evidence(t, 1.0, t)
 
     bench = Bench(settle=20)
     monkeypatch.setattr(Demand, "search", search)
-    # Looks come at 220, at 270, and, since that one said yes, at 280.
-    assert [event.step for event in bench.run(290, every=1)] == [280]
+    # Looks come at 220, at 290, and, since that one said yes, at 300.
+    assert [event.step for event in bench.run(310, every=1)] == [300]
 
 
 def test_the_law_predicts_here_as_for_the_gate_of_the_paper() -> None:
