@@ -135,7 +135,7 @@ def test_two_processes_at_once_both_get_a_whole_entry(tmp_path: Path) -> None:
         )
         for name in ("made-1", "made-2")
     ]
-    outputs = [run.communicate(timeout=120)[0].rsplit(maxsplit=1) for run in runs]
+    outputs = [run.communicate(timeout=300)[0].rsplit(maxsplit=1) for run in runs]
     assert [run.returncode for run in runs] == [0, 0]
     assert [tokens for tokens, _ in outputs] == ["[2, 3, 4, 5, 6, 7, 8]"] * 2
     assert outputs[0][1] == outputs[1][1], "one of the two entries was kept, and both used it"

@@ -39,7 +39,7 @@ class Pair:
     def wait(self) -> list[int]:
         """The exit codes; no process outlives this."""
         try:
-            return [process.wait(timeout=120) for process in self.processes]
+            return [process.wait(timeout=300) for process in self.processes]
         finally:
             for process in self.processes:
                 process.kill()

@@ -46,7 +46,7 @@ class Maker:
         return 2 * item
 
     def wait_for(self, count: int) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(self.made) < count and time.monotonic() < deadline:
             time.sleep(0.001)
 

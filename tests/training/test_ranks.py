@@ -87,7 +87,7 @@ def _assert_same(one: Path, other: Path) -> None:
 
 
 def _wait_for(found: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 60.0
+    limit = time.monotonic() + 180.0
     while not found():
         assert time.monotonic() < limit
         time.sleep(0.01)
