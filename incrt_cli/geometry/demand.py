@@ -35,9 +35,9 @@ class Direction(NamedTuple):
     output: Tensor
 
 
-class Effort(NamedTuple):
-    """Of a search: `starts` places climb `screening` rounds on one of `every` sequences, and the surest
-    `finalists` of them go on for `rounds` on all.
+class Search(NamedTuple):
+    """`starts` places climb `screening` rounds on one of `every` sequences (on all where these are few), and
+    the surest `finalists` of them go on for `rounds` on all.
     """
 
     starts: int
@@ -64,18 +64,18 @@ def evidence(figures: Tensor) -> Evidence:
 
 
 def propose(
-    view: View, effort: Effort, generator: torch.Generator, warm: Direction | None = None
+    view: View, search: Search, generator: torch.Generator, warm: Direction | None = None
 ) -> Direction:
-    """The surest direction (d × 1) of those that alternating power iterations reach from `effort.starts`
-    places: `warm` (d × 1) where it is given, and random ones.
+    """The surest direction (d × 1) of those that alternating power iterations reach by `search`, from `warm`
+    (d × 1) where it is given, and from random places.
     """
-    shape = (view.z.shape[-1], effort.starts if warm is None else effort.starts - 1)
+    shape = (view.z.shape[-1], search.starts if warm is None else search.starts - 1)
     parts = [_unit(torch.randn(shape, generator=generator).to(view.z)) for _ in range(3)]
     if warm is not None:
         parts = [torch.cat([old, new], dim=1) for old, new in zip(warm, parts, strict=True)]
-    first = thinned(view, effort.every) if len(view.lengths) >= _LEAST * effort.every else view
-    hopeful = _Climb(first, Direction(*parts), effort.screening).surest(effort.finalists)
-    return _Climb(view, hopeful, effort.rounds).surest(1)
+    first = thinned(view, search.every) if len(view.lengths) >= _LEAST * search.every else view
+    hopeful = _Climb(first, Direction(*parts), search.screening).surest(search.finalists)
+    return _Climb(view, hopeful, search.rounds).surest(1)
 
 
 def scores(view: View, direction: Direction) -> tuple[Tensor, Tensor]:
@@ -98,13 +98,13 @@ class _Climb:
     def __init__(self, view: View, start: Direction, rounds: int) -> None:
         self._view, self._direction = view, start
         self._keys, self._pulls = along(view.z, start.key), along(view.pull, start.output)
-        self._queries = along(view.z, start.query)
+        self._queries = torch.empty(0) if rounds else along(view.z, start.query)  # a round begins with them
         self._places = torch.repeat_interleave(view.lengths)  # each token's sequence
         for _ in range(rounds):
             self._round()
 
     def surest(self, count: int) -> Direction:
-        """The `count` surest of the maxima, their sign that of a loss that falls.
+        """The `count` surest of the directions, their sign that of a loss that falls.
 
         Not the steepest: a few sequences with much pull can make a steep one.
         """

@@ -40,13 +40,15 @@ def outside(view: View, basis: Tensor) -> View:
 
 
 def thinned(view: View, every: int) -> View:
-    """Every `every`-th sequence, the first one included."""
+    """Every `every`-th sequence, the first one included; of an order by length, a sample of all lengths."""
+    if every == 1:
+        return view
     kept = torch.arange(len(view.lengths), device=view.z.device) % every == 0
     tokens = torch.repeat_interleave(kept, view.lengths)
     return View(view.z[tokens], view.pull[tokens], view.lengths[kept])
 
 
-# A few columns times many tokens: as rows several times as fast as as columns (MKL), with the same figures.
+# A few columns times many tokens: as rows, up to several times as fast as as columns (MKL, 2 to 8 of them).
 def along(tokens: Tensor, columns: Tensor) -> Tensor:
     """`tokens` (T × d) along each of `columns` (d × S): T × S."""
     return (columns.T @ tokens.T).T.contiguous()

@@ -14,13 +14,13 @@ import torch
 
 from incrt_cli.config.schema import GateSection
 from incrt_cli.geometry.capture import Capture
-from incrt_cli.geometry.demand import Direction, Effort, Evidence, judge, propose
+from incrt_cli.geometry.demand import Direction, Evidence, Search, judge, propose
 from incrt_cli.geometry.view import outside
 from incrt_cli.growth.probe import TaskProbe
 
 # Demand has many maxima: with 4 starts a search missed the surest of them in two cases of three. What this
 # one finds is as sure to its judges as after 8 rounds of all starts on all rows, which take thrice as long.
-_EFFORT = Effort(starts=16, screening=2, every=4, finalists=8, rounds=2)
+_SEARCH = Search(starts=16, screening=2, every=4, finalists=8, rounds=2)
 
 
 class Demand:
@@ -59,7 +59,7 @@ class Demand:
         seed = int(np.random.default_rng([self._seed, self._layer, step]).integers(2**62))
         starts = torch.Generator().manual_seed(seed)
         # The last direction is a start too: demand moves slowly, and a search may miss it once.
-        self._direction = propose(view, _EFFORT, starts, self._direction)
+        self._direction = propose(view, _SEARCH, starts, self._direction)
         judges = outside(self._probe.sight.judges[self._layer], capture.basis)
         self.found = judge(judges, self._direction)
 

@@ -1,7 +1,7 @@
 """The pull of the task on every layer's heads, and the loss of every reserved record [ours].
 
 Training rows propose a direction; rows that are never trained on judge it and tell how learning goes. The
-second is asked more often and costs a forward pass of the reserved rows alone.
+second is asked more often and costs a forward pass of the reserved rows alone, unless they may be to judge.
 """
 
 from __future__ import annotations
@@ -85,10 +85,14 @@ class TaskProbe:
 
         Who asked for the sight last time will most likely ask again: then one pass serves for both.
         """
-        judges = self._rows(step).judges
+        judges, asked = self._rows(step).judges, self._asked
+        # First, since the views of the last look and of this one would be too many.
+        self.step, self._sight, self._judges, self._asked = step, None, None, False
         with self._lent():
-            self.losses, self._judges = self._seen(judges) if self._asked else (self._heard(judges), None)
-        self.step, self._sight, self._asked = step, None, False
+            if asked:
+                self.losses, self._judges = self._seen(judges)
+            else:
+                self.losses = self._heard(judges)
         if math.isnan(self.initial_loss):
             self.initial_loss = float(self.losses.mean())
 

@@ -24,7 +24,7 @@ from incrt_cli.rundir.plain import to_json
 from incrt_cli.rundir.trees import join_tree, split_tree
 
 _FILES = (layout.TENSORS, layout.STATE)
-FORMAT = 2  # raise it whenever the state changes its parts or their meaning
+FORMAT = 3  # raise it whenever the state changes its parts or their meaning
 _ROWS, _FORMAT = "rows", "format"
 
 

@@ -73,7 +73,7 @@ def estimate_memory(
     copies = 4 + load.asks + (0 if load.cuda else 2)
     held = copies * weights + len(heads) * (_DOUBLE + _FLOAT) * d * d + views
     step = _pass(shape, heads, load, load.rows)
-    # The last look's views are there until the new ones are, and no look computes in bfloat16.
+    # The batches' views are there until they are joined, and no look computes in bfloat16.
     exact = replace(load, bfloat16=False)
     look = views + _pass(shape, heads, exact, load.looked) if load.asks else 0
     evaluation = _forward(shape, max(heads), load, load.wide)

@@ -158,6 +158,36 @@ def test_a_look_leaves_weights_gradients_and_mode_alone() -> None:
     assert len(sight.judges) == 2 and len(probe.losses) == 8 and probe.sight is sight
 
 
+def test_a_look_after_one_that_was_asked_brings_pulls_at_once_and_shows_the_same() -> None:
+    bench = Bench(layers=2)
+    draw = Draw([_rows(8, 0, False)], [_rows(8, 1, False), _rows(8, 2, False)])
+    passes = 0
+
+    def rows(step: int) -> Draw:
+        nonlocal passes
+        passes += 1
+        return draw
+
+    probe = TaskProbe(bench.model, rows, horizon=1)
+    probe.look(1)
+    first, losses = probe.sight, probe.losses
+    assert passes == 2 and probe.state()["asked"]
+    probe.look(2)
+    assert passes == 3 and not probe.state()["asked"]
+    assert torch.equal(probe.losses, losses)
+    for one, other in zip(first.judges, probe.sight.judges, strict=True):
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(one, other, strict=True))
+    with torch.no_grad():
+        bench.model.readout.weight.mul_(2.0)
+    probe.stepped(0)
+    probe.look(3)
+    asked = probe.losses, probe.sight.judges[0].pull
+    unasked = TaskProbe(bench.model, rows, horizon=1)
+    unasked.look(3)
+    assert torch.equal(asked[0], unasked.losses) and torch.equal(asked[1], unasked.sight.judges[0].pull)
+    assert not torch.equal(asked[0], losses)
+
+
 def test_the_pull_is_the_gradient_of_the_heads_output() -> None:
     model, batch = Bench().model.double().eval(), _rows(4, 5, False)
     probe = TaskProbe(model, lambda step: Draw([batch], [batch]), 10)

@@ -22,7 +22,9 @@ _TOGETHER = {"WORLD_SIZE": str(SIZE), "MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREA
 
 
 class Pair:
-    """Runs `commands` in two processes; what each one says goes to a file of its own in `folder`."""
+    """Runs `commands` in two processes, which do not outlive the `with` block. What each one says goes to a
+    file of its own in `folder`.
+    """
 
     def __init__(self, folder: Path, *commands: list[str]) -> None:
         folder.mkdir()
@@ -36,14 +38,17 @@ class Pair:
         with self._logs[rank].open("wb") as log:
             return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
     def wait(self) -> list[int]:
-        """The exit codes; no process outlives this."""
-        try:
-            return [process.wait(timeout=300) for process in self.processes]
-        finally:
-            for process in self.processes:
-                process.kill()
-                process.wait()
+        """The exit codes."""
+        return [process.wait(timeout=300) for process in self.processes]
 
     @property
     def said(self) -> list[str]:

@@ -55,13 +55,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG))
     settings = {**VARIANTS, "dropout": DROPOUT, "pieces": PIECES}
     (folder / "two").mkdir()
-    pair = Pair(
-        folder / "log",
+    commands = [
         *(_train(folder, folder / "two" / name, *keys) for name, keys in settings.items()),
         _train(folder, folder / "two" / "mistaken", "nosuch=1"),
-    )
-    # All that the second one would say is said by the first, mistakes included.
-    assert pair.wait() == [2] * SIZE, pair.said
+    ]
+    with Pair(folder / "log", *commands) as pair:
+        # All that the second one would say is said by the first, mistakes included.
+        assert pair.wait() == [2] * SIZE, pair.said
     assert pair.said[1] == "" and pair.said[0].count("run folder:") == len(settings)
     assert pair.said[0].endswith("\ncommand line: nosuch: unknown key\n")
     return folder
@@ -132,26 +132,26 @@ def test_the_loss_of_one_process_ends_the_other_with_a_message_and_two_can_resum
 ) -> None:
     """With dropout: the streams of both processes go on where they were."""
     folder = tmp_path / "run"
-    pair = Pair(tmp_path / "log", _train(home, folder, *DROPOUT))
-    _wait_for((folder / "checkpoints" / "step-12").exists)
-    pair.processes[0].kill()
-    assert pair.wait() == [-signal.SIGKILL, 2]
+    with Pair(tmp_path / "log", _train(home, folder, *DROPOUT)) as pair:
+        _wait_for((folder / "checkpoints" / "step-12").exists)
+        pair.processes[0].kill()
+        assert pair.wait() == [-signal.SIGKILL, 2]
     (message,) = pair.said[1].splitlines()
     assert message.startswith("process 2 of 2 ends: another one has ended or no longer answers (")
     assert message.endswith(f"to go on: incrt train --resume {folder}")
     assert read_run(folder).status != "complete"
-    pair = Pair(tmp_path / "resume", ["train", "--resume", str(folder)])
-    assert pair.wait() == [0, 0], pair.said
+    with Pair(tmp_path / "resume", ["train", "--resume", str(folder)]) as pair:
+        assert pair.wait() == [0, 0], pair.said
     assert differences(home / "two" / "dropout", folder) == []
 
 
 @pytest.mark.slow
 def test_a_signal_to_one_process_stops_both_with_a_checkpoint(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    pair = Pair(tmp_path / "log", _train(home, folder, *VARIANTS["paper"], "train.epochs=1000"))
-    _wait_for((folder / "checkpoints" / "step-12").exists)
-    pair.processes[1].send_signal(signal.SIGTERM)
-    assert pair.wait() == [130, 130], pair.said
+    with Pair(tmp_path / "log", _train(home, folder, *VARIANTS["paper"], "train.epochs=1000")) as pair:
+        _wait_for((folder / "checkpoints" / "step-12").exists)
+        pair.processes[1].send_signal(signal.SIGTERM)
+        assert pair.wait() == [130, 130], pair.said
     (step,) = re.findall(r"stopped by SIGTERM after step (\d+) of 12000; to go on", pair.said[0])
     assert (folder / "checkpoints" / f"step-{step}").exists()
 
@@ -161,7 +161,8 @@ def test_torchrun_starts_both(home: Path, tmp_path: Path) -> None:
     """How its agent passes signals on is torch's affair: both are stopped without it, above."""
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(SIZE), "-m", "incrt_cli"]
     command = _train(home, tmp_path / "run", *VARIANTS["paper"], "train.epochs=0.5")
-    started = subprocess.run([sys.executable, "-m", *torchrun, *command], capture_output=True, text=True)
+    line = [sys.executable, "-m", *torchrun, *command]
+    started = subprocess.run(line, capture_output=True, text=True, timeout=300)
     assert started.returncode == 0, started.stderr
     assert json.loads((tmp_path / "run" / "environment.json").read_text())["processes"] == SIZE
 
