@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from incrt_cli.geometry.operator import DirectionalOperator, apply, project_out
+from incrt_cli.geometry.operator import DirectionalOperator, apply, project_out, project_rows_out
 from incrt_cli.geometry.spectrum import Extremes
 
 
@@ -40,7 +40,7 @@ def track(
         for _ in range(iterations):
             image = apply(op, rows.T).T
             moved = torch.addcmul(rows, signed, image - _quotients(rows, image) * rows)
-            rows = _orthonormal(moved - moved @ basis @ basis.T)
+            rows = _orthonormal(project_rows_out(basis, moved))
     largest, least = _quotients(rows, apply(op, rows.T).T).flatten().tolist()
     return rows.T.contiguous(), Extremes(largest, rows[0], least, rows[1])
 

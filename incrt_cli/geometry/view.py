@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from incrt_cli.geometry.operator import project_rows_out
+
 
 class View(NamedTuple):
     """A layer's N sequences, one behind the other: `z` and `pull` T × d, the tokens of all; `lengths` N."""
@@ -35,8 +37,7 @@ def outside(view: View, basis: Tensor) -> View:
     """The view with what queries and keys read projected out of `basis` Q (d × r)."""
     if not basis.shape[1]:
         return view
-    basis = basis.to(view.z)
-    return view._replace(z=view.z - view.z @ basis @ basis.T)
+    return view._replace(z=project_rows_out(basis.to(view.z), view.z))
 
 
 def thinned(view: View, every: int) -> View:
